@@ -1,0 +1,5 @@
+"""`python -m cst`."""
+
+from cst.cli.main import main
+
+main()

@@ -1,0 +1,120 @@
+"""A model after adaptation: predict, look inside, save, load."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from cst.config import Config, load_config, save_config
+from cst.data.arrays import samples_from
+from cst.engine.evaluation import predict
+from cst.engine.run import Run
+from cst.engine.train import CUSTOM
+from cst.models.backbones import build_backbone
+from cst.models.model import Model, Standardize, head
+
+FORMAT = 1
+
+
+class Adapted:
+    """A classifier for the target domain.
+
+    Attributes:
+        model: the network, in evaluation mode.
+        classes: the labels as they were given, in the order of the columns of ``predict_proba``.
+        history: one record for each epoch, as in ``metrics.jsonl``.
+        config: the resolved configuration of the run.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        classes: tuple[Any, ...],
+        input_shape: tuple[int, ...],
+        config: Config,
+        backbone: str,
+        history: list[dict[str, Any]],
+    ) -> None:
+        self.model, self.classes, self.input_shape = model, classes, input_shape
+        self.config, self.backbone, self.history = config, backbone, history
+
+    def predict(self, inputs: Any) -> NDArray[Any]:
+        """The class of each input, as a label of the kind that training was given."""
+        best = self.predict_proba(inputs).argmax(1)
+        labels: NDArray[Any] = np.asarray(self.classes)[best]
+        return labels
+
+    def predict_proba(self, inputs: Any) -> NDArray[np.float32]:
+        """The probability of each class [N, K]."""
+        probs: NDArray[np.float32] = self._run(inputs)[1].softmax(-1).numpy()
+        return probs
+
+    def features(self, inputs: Any) -> NDArray[np.float32]:
+        """The features ``h_phi(x)`` [N, d]."""
+        found: NDArray[np.float32] = self._run(inputs)[0].numpy()
+        return found
+
+    def _run(self, inputs: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        samples = samples_from(inputs, "input", as_images=self.backbone != CUSTOM)
+        shape = tuple(samples.take(torch.tensor([0])).shape[1:])
+        if shape != self.input_shape:
+            raise ValueError(f"One input has shape {shape}, but the model was trained on inputs of {self.input_shape}.")
+        return predict(self.model, samples)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model into ``folder``, from which :func:`cst.load` brings it back."""
+        run = Run(Path(folder))
+        run.folder.mkdir(parents=True, exist_ok=True)
+        torch.save(self.model.state_dict(), run.folder / "model.pt")
+        description = {
+            "format": FORMAT,
+            "classes": list(self.classes),
+            "input_shape": list(self.input_shape),
+            "backbone": self.backbone,
+        }
+        (run.folder / "model.json").write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+        save_config(self.config, run.config_file)
+        run.metrics_file.write_text("".join(json.dumps(r) + "\n" for r in self.history), encoding="utf-8")
+
+
+def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
+    """The model that :meth:`Adapted.save` or a run left in ``folder``.
+
+    Args:
+        folder: a saved model or a finished run.
+        backbone: a module of the same architecture, where training was given one.
+    """
+    run = Run(Path(folder))
+    description_file, weights_file = run.folder / "model.json", run.folder / "model.pt"
+    if not (description_file.is_file() and weights_file.is_file()):
+        unfinished = run.checkpoint_file.is_file()
+        hint = f"finish it first with 'cst train --resume {folder}'." if unfinished else "name a finished run."
+        raise ValueError(f"{folder} holds no adapted model: {hint}")
+    description = json.loads(description_file.read_text(encoding="utf-8"))
+    config = load_config(run.config_file)
+    weights = torch.load(weights_file, map_location="cpu", weights_only=True)
+    shape = tuple(description["input_shape"])
+    if description["backbone"] == CUSTOM and backbone is None:
+        raise ValueError(
+            f"The model in {folder} has a backbone of your own: pass it, as load(folder, backbone=module)."
+        )
+    prepare: nn.Module | None = None
+    if backbone is None:
+        backbone = build_backbone(description["backbone"], shape)
+        prepare = Standardize(weights["prepare.mean"], weights["prepare.std"])
+    classes = tuple(description["classes"])
+    first = weights["head.0.weight" if config.bottleneck else "head.weight"]
+    model = Model(backbone, head(first.shape[1], len(classes), config.bottleneck or 0), config.batch_norm, prepare)
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        raise ValueError(
+            f"The weights in {folder} do not fit this backbone: pass the one it was trained with."
+        ) from None
+    return Adapted(model.eval(), classes, shape, config, description["backbone"], run.history())

@@ -1,0 +1,1 @@
+"""Pictures of what happened in a run."""

@@ -1,0 +1,75 @@
+"""The demo's figure: the two domains, and what the methods made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+History = list[dict[str, Any]]
+COLOURS = {"source-only": "#8c8c8c", "self-training": "#d1822b", "cst": "#1f6fb4"}
+
+
+def demo_figure(histories: dict[tuple[str, int], History], path: Path) -> None:
+    """Draw the histories of (method, seed) and write them to ``path``."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 6.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplot_mosaic([["digits", "accuracy", "alpha"], ["digits", "variation", "trip"]])
+    _draw_digits(panels["digits"])
+    for method in dict.fromkeys(name for name, _ in histories):
+        runs = [history for (name, _), history in histories.items() if name == method]
+        _draw_curve(panels["accuracy"], method, runs, lambda r: 100 * r["oracle"]["accuracy"])
+        _draw_curve(panels["variation"], method, runs, lambda r: r["oracle"]["total_variation"])
+        _draw_curve(panels["trip"], method, runs, lambda r: 100 * r["target_head_source_error"])
+        if all("alpha" in record for history in runs for record in history):
+            _draw_curve(panels["alpha"], method, runs, lambda r: r["alpha"])
+    _label(panels["accuracy"], "Target accuracy, % (oracle)")
+    panels["accuracy"].legend(frameon=False, loc="lower right")
+    _label(panels["variation"], "Total variation of pseudo-labels (oracle)")
+    _label(panels["trip"], "Target head's error on the source, %")
+    panels["trip"].set_yscale("symlog", linthresh=1)
+    _label(panels["alpha"], "Selected alpha")
+    panels["alpha"].set_ylim(0.95, 2.05)
+    figure.savefig(path, dpi=130)
+
+
+def _draw_curve(panel: Axes, method: str, runs: list[History], value: Any) -> None:
+    """Mean over seeds, with the range behind it."""
+    values = np.array([[value(record) for record in history] for history in runs])
+    epochs = np.arange(1, values.shape[1] + 1)
+    colour = COLOURS.get(method)
+    panel.plot(epochs, values.mean(0), color=colour, label=method, linewidth=1.8)
+    if len(runs) > 1:
+        panel.fill_between(epochs, values.min(0), values.max(0), color=colour, alpha=0.15, linewidth=0)
+
+
+def _label(panel: Axes, title: str) -> None:
+    panel.set_title(title, fontsize=10, loc="left")
+    panel.set_xlabel("epoch", fontsize=9)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.tick_params(labelsize=8)
+
+
+def _draw_digits(panel: Axes, columns: int = 4) -> None:
+    """A few digits of each class: source on the left, target on the right."""
+    from cst.data.synthetic_digits import handwritten_digits, rendered_digits
+
+    halves = []
+    for images, labels in (rendered_digits(), handwritten_digits()):
+        rows = [np.concatenate([_framed(x[0]) for x in images[labels == c][:columns]], 1) for c in range(10)]
+        halves.append(np.concatenate(rows, 0))
+    gap = np.zeros((len(halves[0]), 6))
+    panel.imshow(np.concatenate([halves[0], gap, halves[1]], 1), cmap="gray_r", vmin=0, vmax=1)
+    panel.set_title("Source: rendered   |   Target: handwritten", fontsize=10, loc="left")
+    panel.axis("off")
+
+
+def _framed(image: Any) -> Any:
+    return np.pad(image, 1)

@@ -1,0 +1,58 @@
+"""`adapt`: from two sets of data to a model, in one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from cst.adapted import Adapted
+from cst.config import config_from
+from cst.data.arrays import task_from
+from cst.engine.train import train
+
+
+def adapt(
+    source: Any,
+    target: Any,
+    method: str = "cst",
+    backbone: nn.Module | str | None = None,
+    epochs: int = 30,
+    seed: int = 0,
+    *,
+    target_labels: Any = None,
+    resume: bool = False,
+    **options: Any,
+) -> Adapted:
+    """Adapt a classifier from a labelled source to an unlabelled target.
+
+    Args:
+        source: ``(inputs, labels)`` as arrays or tensors, or a dataset of such pairs. Inputs are
+            vectors [N, d], grey images [N, H, W] or images [N, C, H, W] (also [N, H, W, C]). Labels may be
+            of any type.
+        target: inputs of the same shape, or a dataset. Labels in it are ignored.
+        method: a name from ``cst methods`` or a sum of terms, such as ``"cycle+tsallis"``.
+        backbone: ``None`` for a small network that fits the inputs, a name, or any module that maps a
+            batch to features [N, d].
+        epochs: passes over the larger domain.
+        seed: of everything random.
+        target_labels: for the oracle figures in the history; training never sees them.
+        resume: continue the run in ``out``.
+        **options: any other field of :class:`cst.Config`, such as ``lr``, ``batch_size``, ``out``.
+
+    Returns:
+        The adapted model.
+
+    >>> import numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> source, target = random.normal(size=(200, 5)), random.normal(size=(150, 5)) + 0.3
+    >>> adapted = adapt((source, np.where(source[:, 0] > 0, "up", "down")), target, epochs=2)
+    >>> adapted.predict(target).shape
+    (150,)
+    """
+    custom = backbone if isinstance(backbone, nn.Module) else None
+    name = backbone if isinstance(backbone, str) else "auto"
+    values = {"method": method, "backbone": name, "epochs": epochs, "seed": seed, "task": "arrays", **options}
+    config = config_from(values, where="adapt")
+    task = task_from(source, target, target_labels, as_images=custom is None)
+    return train(task, config, custom, resume=resume)

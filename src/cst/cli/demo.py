@@ -1,0 +1,103 @@
+"""`cst demo`."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cst.cli.output import Watch, check_json, percent, print_table, write_json
+
+METHODS = ("source-only", "self-training", "cst")
+COLUMNS = {
+    "accuracy": "accuracy",
+    "pseudo_label_error": "pseudo-label error",
+    "total_variation": "total variation",
+    "target_head_source_error": "target head's error on source",
+}
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Compare source-only, self-training and CST on digits that come with the package."""
+
+    out: Path = Path("runs/demo")
+    """Folder for the runs, the figure and table.json."""
+    seeds: int = 1
+    """How many seeds; with several the table gives mean and deviation."""
+    epochs: int = 30
+    """Epochs of each run."""
+    resume: bool = False
+    """Keep the finished runs of an interrupted demo and continue the others."""
+    json: Path | None = None
+    """Write the rows of the table to this file as well."""
+
+    def run(self) -> None:
+        """Train, print the table, write table.json and the figure."""
+        if self.seeds < 1:
+            raise ValueError(f"--seeds must be at least 1, got {self.seeds}.")
+        check_json(self.json)
+        if self.out.is_file():
+            raise ValueError(f"--out {self.out} is a file: choose a folder.")
+        print(
+            "Digits drawn from fonts (source, labelled) to digits written by hand (target, unlabelled).",
+            file=sys.stderr,
+        )
+
+        from cst.analysis.figures import demo_figure
+
+        rows, histories = [], {}
+        for seed in range(self.seeds):
+            for method in METHODS:
+                row, history = self._train(method, seed)
+                rows.append(row)
+                histories[method, seed] = history
+        (self.out / "table.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        write_json(self.json, rows)
+        figure = self.out / "demo.png"
+        demo_figure(histories, figure)
+        _print(rows, self.seeds)
+        print(f"Figure: {figure}\nTable:  {self.out / 'table.json'}")
+
+    def _train(self, method: str, seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        from cst.config import Config
+        from cst.data.tasks import load_task
+        from cst.engine.run import Run
+        from cst.engine.train import train
+
+        config = Config(method=method, seed=seed, epochs=self.epochs, out=self.out / f"{method}-seed{seed}")
+        assert config.out
+        going_on = self.resume and Run(config.out).config_file.is_file()
+        with Watch(f"{method:<13} seed {seed}", self.epochs) as watch:
+            adapted = train(load_task(config.task), config, resume=going_on, overwrite=True, listener=watch)
+        result = Run.open(config.out).result
+        assert result is not None
+        row = {"method": method, "seed": seed, **result["oracle"]}
+        row["target_head_source_error"] = result["target_head_source_error"]
+        row["seconds"] = round(sum(record["seconds"] for record in adapted.history), 1)
+        return row, adapted.history
+
+
+def _print(rows: list[dict[str, Any]], seeds: int) -> None:
+    """The table, one line a method."""
+    show: Callable[[list[float]], str] = lambda values: percent(values[0])  # noqa: E731
+    if seeds > 1:
+        show = lambda values: f"{percent(statistics.mean(values))} ± {percent(statistics.stdev(values))}"  # noqa: E731
+    lines = []
+    for method in METHODS:
+        own = [row for row in rows if row["method"] == method]
+        seconds = statistics.mean(row["seconds"] for row in own)
+        lines.append([method, *(show([row[key] for row in own]) for key in COLUMNS), f"{seconds:.0f}"])
+    counted = f"mean and deviation of {seeds} seeds" if seeds > 1 else "one seed"
+    print_table(
+        f"Synthetic digits to handwritten digits, last epoch, in %, {counted}",
+        ["method", *COLUMNS.values(), "seconds"],
+        lines,
+    )
+    print(
+        "Accuracy, pseudo-label error and total variation use target labels (oracle); training and selection never do."
+    )

@@ -1,0 +1,69 @@
+"""`cst evaluate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cst.cli.options import POSITIONAL
+from cst.cli.output import check_json, percent, print_table, write_json
+
+if TYPE_CHECKING:
+    from cst.engine.run import Run
+
+WORDS = {
+    "source_error": "error on the source",
+    "target_head_source_error": "error of the target head on the source",
+    "accuracy": "accuracy on the target",
+    "mean_class_accuracy": "mean class accuracy on the target",
+    "pseudo_label_error": "pseudo-label error",
+    "total_variation": "total variation distance of pseudo-labels and truth",
+}
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Evaluate a finished run on its task."""
+
+    run_folder: Path = field(metadata={POSITIONAL: "RUN"})
+    """The run folder."""
+    json: Path | None = None
+    """Write the figures to this file."""
+
+    def run(self) -> None:
+        """Load the model, evaluate it, print the figures."""
+        from cst.engine.run import Run
+
+        check_json(self.json)
+        run = Run.open(self.run_folder)
+        config = run.config
+
+        from cst.data.tasks import TASKS, load_task
+
+        if config.task not in TASKS:
+            raise ValueError(
+                f"{self.run_folder} was trained on data that has no task name: use 'cst predict' or cst.load in Python."
+            )
+
+        from cst.adapted import load
+        from cst.engine.evaluation import evaluate
+
+        adapted = load(self.run_folder)
+        run.save_result(evaluate(adapted.model, load_task(config.task)))
+        report(run, self.json)
+
+
+def report(run: Run, json: Path | None) -> None:
+    """Print the figures of a finished run."""
+    config, result = run.config, run.result
+    assert result is not None
+    oracle: dict[str, float] = result["oracle"]
+    figures: dict[str, Any] = {k: v for k, v in result.items() if isinstance(v, float)}
+    rows = [[WORDS[key], percent(value), ""] for key, value in figures.items()]
+    rows += [[WORDS[key], percent(value), "oracle"] for key, value in oracle.items()]
+    title = f"{config.task}, {config.method}, seed {config.seed}, epoch {config.epochs} of {config.epochs}"
+    print_table(title, ["figure", "%", "uses target labels"], rows)
+    print(f"Run: {run.folder}")
+    named = {"task": config.task, "method": config.method, "seed": config.seed, "epochs": config.epochs}
+    write_json(json, {**named, **result})

@@ -1,0 +1,57 @@
+"""`cst methods` and `cst tasks`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cst.cli.output import check_json, print_table, write_json
+
+
+@dataclass(frozen=True)
+class Methods:
+    """List the methods, the terms and the update rules."""
+
+    json: Path | None = None
+    """Write the same list to this file."""
+
+    def run(self) -> None:
+        """Print the catalogue."""
+        from cst.methods import CATALOGUE
+        from cst.terms import TERMS
+        from cst.updates import UPDATES
+
+        check_json(self.json)
+        fields = ("name", "formula", "summary", "tables", "reference")
+        rows = [{field: getattr(method, field) for field in fields} for method in CATALOGUE.values()]
+        print_table(
+            "Methods (train with --method NAME)",
+            ["name", "sum of terms", "what it is", "in the paper"],
+            [[str(row[field]) for field in fields[:4]] for row in rows],
+            left=4,
+        )
+        print(f"Terms:        {', '.join(TERMS)}")
+        print(f"Update rules: {', '.join(UPDATES)}")
+        print("Any sum is a method: --method cycle+tsallis, --method 'cycle+tsallis(alpha=1.5)+sam'.")
+        write_json(self.json, {"methods": rows, "terms": list(TERMS), "updates": list(UPDATES)})
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """List the tasks that have a name."""
+
+    json: Path | None = None
+    """Write the same list to this file."""
+
+    def run(self) -> None:
+        """Print the tasks."""
+        from cst.data.tasks import TASKS
+
+        check_json(self.json)
+        print_table(
+            "Tasks (train with --task NAME)",
+            ["name", "what it is", "source", "target", "classes"],
+            [[t.name, t.summary, t.source, t.target, str(t.classes)] for t in TASKS.values()],
+            left=4,
+        )
+        write_json(self.json, [asdict(task) for task in TASKS.values()])

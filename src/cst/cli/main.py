@@ -1,0 +1,81 @@
+"""`cst`: find the command, run it, turn errors into one sentence."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from cst.cli.demo import Demo
+from cst.cli.evaluate import Evaluate
+from cst.cli.listings import Methods, Tasks
+from cst.cli.options import parse
+from cst.cli.predict import Predict
+from cst.cli.train import Train
+
+COMMANDS = {
+    "demo": Demo,
+    "train": Train,
+    "evaluate": Evaluate,
+    "predict": Predict,
+    "methods": Methods,
+    "tasks": Tasks,
+}
+
+USAGE = """usage: cst COMMAND [OPTIONS]
+
+Adapt a classifier from a labelled source domain to an unlabelled target domain.
+
+commands:
+{commands}
+
+options:
+  -h, --help   this text; 'cst COMMAND --help' explains one command
+  --version    the version
+"""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of the command `cst`."""
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        status = _run(words)
+    except (ValueError, OSError) as error:
+        print(f"cst: {_sentence(error)}", file=sys.stderr)
+        status = 2
+    except FloatingPointError as error:
+        print(f"cst: {error}", file=sys.stderr)
+        status = 1
+    except KeyboardInterrupt:
+        print("\ncst: interrupted. Finished epochs are kept; continue with --resume.", file=sys.stderr)
+        status = 130
+    sys.exit(status)
+
+
+def _run(words: list[str]) -> int:
+    from cst import __version__
+    from cst.spelling import unknown
+
+    if not words or words[0] in ("-h", "--help", "help"):
+        listed = "\n".join(f"  {name:<12} {_summary(kind)}" for name, kind in COMMANDS.items())
+        print(USAGE.format(commands=listed), end="")
+        return 0 if words else 2
+    if words[0] == "--version":
+        print(f"cst {__version__}")
+        return 0
+    if words[0] not in COMMANDS:
+        raise ValueError(unknown("command", words[0], COMMANDS))
+    kind: Any = COMMANDS[words[0]]
+    given = parse(kind, f"cst {words[0]}", words[1:])
+    command = Train.of(given) if kind is Train else kind(**given)
+    command.run()
+    return 0
+
+
+def _summary(kind: type) -> str:
+    return (kind.__doc__ or "").strip().splitlines()[0]
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}."
+    return " ".join(str(error).split())

@@ -1,0 +1,82 @@
+"""From a dataclass to command-line options: one field, one flag; its docstring is the help."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import inspect
+import textwrap
+import types
+from itertools import pairwise
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+
+from cst.spelling import unknown
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """A mistake is a ``ValueError``, which the entry point turns into one line."""
+        raise ValueError(f"{message[:1].upper()}{message[1:]}. See '{self.prog} --help'.")
+
+
+POSITIONAL = "metavar"
+"""Key in a field's metadata: the field is given by its place, not by a flag, and called so in the help."""
+
+
+def parse(kind: type, program: str, words: list[str]) -> dict[str, Any]:
+    """The fields of ``kind`` that ``words`` give a value, and no others."""
+    parser = _Parser(
+        prog=program,
+        description=inspect.getdoc(kind),
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=28, width=100),
+    )
+    hints, helps = get_type_hints(kind), _docstrings(kind)
+    flags = []
+    for field in dataclasses.fields(kind):
+        text = " ".join(helps.get(field.name, "").split()).replace("%", "%%")
+        if POSITIONAL in field.metadata:
+            parser.add_argument(field.name, type=hints[field.name], metavar=field.metadata[POSITIONAL], help=text)
+            continue
+        flag = "--" + field.name.replace("_", "-")
+        flags.append(flag)
+        required = field.default is dataclasses.MISSING
+        if not required and field.default not in (None, (), False):
+            text += f" (default: {field.default})"
+        parser.add_argument(flag, dest=field.name, required=required, help=text, **_kind_of(hints[field.name]))
+    given, rest = parser.parse_known_args(words)
+    if rest:
+        wrong = next((word for word in rest if word.startswith("-")), None)
+        if wrong is None:
+            parser.error(f"unexpected argument '{rest[0]}'")
+        raise ValueError(unknown("option", wrong.partition("=")[0], flags))
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(given).items()}
+
+
+def _kind_of(hint: Any) -> dict[str, Any]:
+    """How argparse reads a value of this type."""
+    if get_origin(hint) in (Union, types.UnionType):
+        hint = next(part for part in get_args(hint) if part is not type(None))
+    if hint is bool:
+        return {"action": argparse.BooleanOptionalAction}
+    if get_origin(hint) is tuple:
+        return {"action": "append", "metavar": "NAME=VALUE"}
+    if get_origin(hint) is Literal:
+        return {"choices": get_args(hint)}
+    metavars = {int: "N", float: "X", str: "NAME"}
+    return {"type": hint, "metavar": metavars.get(hint, "PATH")}
+
+
+def _docstrings(kind: type) -> dict[str, str]:
+    """The string that follows each field in the source, base classes first."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        assert isinstance(definition, ast.ClassDef)
+        for field, text in pairwise(definition.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+                assert isinstance(field.target, ast.Name)
+                found[field.target.id] = str(text.value.value)
+    return found

@@ -1,0 +1,92 @@
+"""What commands print: tables, progress, and the same figures as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def check_json(path: Path | None) -> None:
+    """Refuse a place for JSON that cannot be written, before any work is done."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ValueError(f"--json {path} is a folder: name a file in it.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def write_json(path: Path | None, figures: Any) -> None:
+    """Write ``figures`` if a place was asked for."""
+    if path is not None:
+        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+def print_table(title: str, columns: list[str], rows: list[list[str]], left: int = 1) -> None:
+    """A table on standard output; the first ``left`` columns are text, the others numbers."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, 140)
+    console.print(table)
+
+
+def percent(value: float | None) -> str:
+    """``0.8123`` -> ``81.2``."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+class Watch:
+    """Progress of a run: a live bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, label: str, epochs: int) -> None:
+        self.label, self.epochs = label, epochs
+        self.live = sys.stderr.isatty()
+
+    def __enter__(self) -> Watch:
+        if self.live:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+            self.bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=28),
+                TextColumn("{task.fields[note]}"),
+                TimeElapsedColumn(),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+            )
+            self.bar.start()
+            self.job = self.bar.add_task(self.label, total=None, note="starting")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            self.bar.stop()
+
+    def on_step(self, step: int, total: int) -> None:
+        """Move the bar."""
+        if self.live:
+            self.bar.update(self.job, completed=step, total=total)
+
+    def on_epoch(self, record: dict[str, Any]) -> None:
+        """Say how the epoch went."""
+        note = f"epoch {record['epoch']}/{self.epochs}  loss {record['loss']['total']:.3f}"
+        if "alpha" in record:
+            note += f"  alpha {record['alpha']:.1f}"
+        note += f"  target head on source {percent(1 - record['target_head_source_error'])} %"
+        if "oracle" in record:
+            note += f"  accuracy (oracle) {percent(record['oracle']['accuracy'])} %"
+        if self.live:
+            self.bar.update(self.job, note=note)
+        elif record["epoch"] % max(1, self.epochs // 5) == 0 or record["epoch"] == self.epochs:
+            print(f"{self.label}  {note}", file=sys.stderr, flush=True)

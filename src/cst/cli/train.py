@@ -1,0 +1,71 @@
+"""`cst train`."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cst.cli.evaluate import report
+from cst.cli.output import Watch, check_json
+from cst.config import Config, load_config
+
+
+@dataclass(frozen=True)
+class Train(Config):
+    """Train a model for one task with one method."""
+
+    config: Path | None = None
+    """Read options from this YAML file; flags override it."""
+    resume: Path | None = None
+    """Continue the run in this folder after its last finished epoch; takes no other training options."""
+    json: Path | None = None
+    """Write the final figures to this file."""
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Train:
+        """The command with these flags, over those of ``--config`` or of the run to resume."""
+        if "resume" in given:
+            return cls._resumed(given)
+        if "config" in given:
+            given = {**vars(load_config(given["config"])), **given}
+        return cls(**given)
+
+    @classmethod
+    def _resumed(cls, given: dict[str, Any]) -> Train:
+        from cst.engine.run import Run
+
+        folder = given["resume"]
+        others = [f"--{name.replace('_', '-')}" for name in given if name not in ("resume", "json")]
+        if others:
+            raise ValueError(
+                f"--resume {folder} continues the run as it was configured: leave out {', '.join(others)}."
+            )
+        return cls(**{**vars(Run.open(folder).config), "out": folder, **given})
+
+    def run(self) -> None:
+        """Train, with progress, and print the figures."""
+        check_json(self.json)
+        config = self._config()
+
+        from cst.data.tasks import check_task, load_task
+        from cst.methods import adjusted, parse_method
+
+        check_task(config.task)
+        adjusted(parse_method(config.method), config.weight, config.option)
+
+        from cst.engine.run import Run
+        from cst.engine.train import train
+
+        assert config.out
+        with Watch(f"{config.task}  {config.method}  seed {config.seed}", config.epochs) as watch:
+            train(load_task(config.task), config, resume=self.resume is not None, listener=watch)
+        report(Run.open(config.out), self.json)
+
+    def _config(self) -> Config:
+        config = Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
+        if config.out is None:
+            name = f"{config.task}-{config.method}-seed{config.seed}".replace(":", "-").replace("/", "-")
+            config = dataclasses.replace(config, out=Path("runs") / name)
+        return config

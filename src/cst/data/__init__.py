@@ -1,0 +1,1 @@
+"""Domains, tasks, and the views that training takes of them."""

@@ -1,0 +1,177 @@
+"""From what people have (arrays, tensors, datasets, labels of any type) to a checked `Task`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, TensorDataset
+
+from cst.data.domains import DatasetSamples, Labelled, Oracle, Samples, Task, TensorSamples
+
+CHANNELS = (1, 3, 4)
+
+
+def task_from(
+    source: Any, target: Any, target_labels: Any = None, *, as_images: bool = True, name: str = "arrays"
+) -> Task:
+    """A task of ``source = (inputs, labels)`` or a dataset of pairs, and ``target`` inputs or a dataset.
+
+    Args:
+        source: inputs and labels, or a map-style dataset whose items are such pairs.
+        target: inputs, or a map-style dataset; labels in it are ignored.
+        target_labels: for evaluation only.
+        as_images: bring image arrays to [N, channels, height, width] and 0..1.
+        name: of the task.
+    """
+    source_samples, raw_labels = _split_source(source, as_images)
+    target_samples = samples_from(target, "target", as_images)
+    if len(source_samples) != len(raw_labels):
+        raise ValueError(
+            f"The source has {len(source_samples)} inputs but {len(raw_labels)} labels: give one label for each input."
+        )
+    labels, classes = encode_labels(raw_labels)
+    one_source, one_target = (tuple(s.take(torch.tensor([0])).shape[1:]) for s in (source_samples, target_samples))
+    if one_source != one_target:
+        raise ValueError(
+            f"One source input has shape {one_source}, one target input {one_target}: bring both to the same shape."
+        )
+    oracle = Oracle()
+    if target_labels is not None:
+        oracle = Oracle(_known_labels(target_labels, classes, len(target_samples)))
+    return Task(name, Labelled(source_samples, labels), target_samples, classes, oracle)
+
+
+def samples_from(inputs: Any, domain: str, as_images: bool = True) -> Samples:
+    """Checked inputs of one domain, of anything that has a length."""
+    if isinstance(inputs, Dataset) and not isinstance(inputs, TensorDataset):
+        samples: Samples = DatasetSamples(inputs, lambda x: _standard_layout(_tensor(x, domain)[None], as_images)[0])
+        if len(samples) == 0:
+            raise ValueError(_empty(domain))
+        return samples
+    if isinstance(inputs, TensorDataset):
+        inputs = inputs.tensors[0]
+    tensor = _tensor(inputs, domain)
+    if tensor.ndim == 0 or len(tensor) == 0:
+        raise ValueError(_empty(domain))
+    if tensor.ndim == 1:
+        raise ValueError(
+            f"The {domain} inputs are one-dimensional (shape {tuple(tensor.shape)}): give one row for each sample, "
+            "for instance with reshape(-1, 1)."
+        )
+    return TensorSamples(_standard_layout(tensor, as_images))
+
+
+def _empty(domain: str) -> str:
+    return f"The {domain} is empty: give it at least one batch of samples."
+
+
+def _split_source(source: Any, as_images: bool) -> tuple[Samples, Any]:
+    if isinstance(source, TensorDataset):
+        if len(source.tensors) < 2:
+            raise ValueError("The source dataset has no labels: its items must be pairs (input, label).")
+        source = source.tensors[:2]
+    if isinstance(source, Dataset):
+        samples = samples_from(source, "source", as_images)
+        return samples, _dataset_labels(source, len(samples))
+    if not isinstance(source, tuple | list) or len(source) != 2:
+        raise ValueError(
+            f"source must be a pair (inputs, labels) or a dataset of such pairs, got {type(source).__name__}."
+        )
+    return samples_from(source[0], "source", as_images), source[1]
+
+
+def _dataset_labels(dataset: Any, count: int) -> Sequence[Any]:
+    for attribute in ("targets", "labels"):
+        found = getattr(dataset, attribute, None)
+        if found is not None and len(found) == count:
+            return found  # type: ignore[no-any-return]
+    items = (dataset[i] for i in range(count))
+    try:
+        return [item[1] for item in items]
+    except (TypeError, IndexError, KeyError):
+        raise ValueError("The source dataset's items must be pairs (input, label); its items have no label.") from None
+
+
+def _tensor(inputs: Any, domain: str) -> Tensor:
+    try:
+        tensor = inputs if isinstance(inputs, Tensor) else torch.as_tensor(np.asarray(inputs))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"The {domain} inputs are not numbers in a rectangular array (got {type(inputs).__name__} of "
+            f"{np.asarray(inputs, dtype=object).dtype}): convert them first."
+        ) from None
+    tensor = tensor.detach()
+    if tensor.dtype == torch.uint8:
+        tensor = tensor.float() / 255
+    elif tensor.is_complex():
+        raise ValueError(f"The {domain} inputs are complex: give real numbers.")
+    tensor = tensor.float()
+    if not torch.isfinite(tensor).all():
+        rows = (~torch.isfinite(tensor)).flatten(1).any(1) if tensor.ndim > 1 else ~torch.isfinite(tensor)
+        first = int(rows.nonzero()[0]) if rows.ndim else 0
+        raise ValueError(
+            f"The {domain} inputs have NaN or infinite values in {int(rows.sum())} of {len(rows)} samples "
+            f"(first: sample {first}): remove or impute them."
+        )
+    return tensor
+
+
+def _standard_layout(inputs: Tensor, as_images: bool) -> Tensor:
+    """Vectors [N, d] stay; images become [N, channels, height, width]."""
+    if not as_images:
+        return inputs
+    if inputs.ndim == 3:
+        return inputs.unsqueeze(1)
+    if inputs.ndim == 4 and inputs.shape[1] not in CHANNELS and inputs.shape[-1] in CHANNELS:
+        return inputs.movedim(-1, 1).contiguous()
+    return inputs
+
+
+def encode_labels(labels: Any) -> tuple[Tensor, tuple[Any, ...]]:
+    """Labels of any type as integers 0..K-1, and the class that each integer stands for.
+
+    Integers 0..K-1 keep their values. Other labels (strings, floats, 1..K) are numbered in sorted order.
+    """
+    values = _label_array(labels, "source")
+    classes, encoded = np.unique(values, return_inverse=True)
+    if len(classes) < 2:
+        only = f" ('{classes[0]}')" if len(classes) else ""
+        raise ValueError(f"The source has one class only{only}: a classifier needs at least two.")
+    return torch.as_tensor(encoded.reshape(-1), dtype=torch.long), tuple(c.item() for c in classes)
+
+
+def _known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
+    values = _label_array(labels, "target")
+    if len(values) != count:
+        raise ValueError(f"The target has {count} inputs but {len(values)} labels: give one label for each input.")
+    numbers = {value: number for number, value in enumerate(classes)}
+    strange = sorted({str(v) for v in values.tolist() if v not in numbers})
+    if strange:
+        raise ValueError(
+            f"The target has labels that the source does not have ({', '.join(strange[:5])}): both must share classes."
+        )
+    return torch.tensor([numbers[value] for value in values.tolist()])
+
+
+def _label_array(labels: Any, domain: str) -> Any:
+    values = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(
+            f"The {domain} labels have shape {values.shape}: give one label for each input, not one-hot rows."
+        )
+    if values.dtype.kind == "O":
+        if any(v is None or v != v for v in values.tolist()):
+            raise ValueError(f"The {domain} labels have missing values: every {domain} sample needs a label.")
+        values = np.asarray([str(v) for v in values.tolist()])
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all():
+            raise ValueError(f"The {domain} labels have NaN or infinite values: every {domain} sample needs a label.")
+        if (values == np.round(values)).all():
+            values = values.astype(np.int64)
+    return values

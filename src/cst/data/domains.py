@@ -1,0 +1,93 @@
+"""The two domains of a task. Training sees `Task.source` and `Task.target`; only evaluation sees `Task.oracle`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+
+class Samples(Protocol):
+    """Inputs that can be counted and taken by position."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, indices: Tensor) -> Tensor:
+        """The inputs at ``indices``, stacked."""
+
+
+@dataclass(frozen=True)
+class TensorSamples:
+    """Inputs in memory: taking a batch is one indexing."""
+
+    inputs: Tensor
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def take(self, indices: Tensor) -> Tensor:
+        """Index the tensor."""
+        return self.inputs[indices]
+
+
+@dataclass(frozen=True)
+class DatasetSamples:
+    """Inputs of a map-style dataset; where an item is a pair, its first part. Labels are left where they are."""
+
+    dataset: Any
+    convert: Callable[[Any], Tensor] = field(default=torch.as_tensor)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def take(self, indices: Tensor) -> Tensor:
+        """Load the items one by one."""
+        return torch.stack([self.convert(input_of(self.dataset[int(i)])) for i in indices])
+
+
+def input_of(item: Any) -> Any:
+    """The input of a dataset's item, which may be a pair of input and label."""
+    return item[0] if isinstance(item, tuple | list) else item
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A domain with labels 0..K-1."""
+
+    samples: Samples
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Labels of the target, for evaluation only: of its training samples, and a held-out test set."""
+
+    target_labels: Tensor | None = None
+    test: Labelled | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """A labelled source, an unlabelled target, and the names of the classes."""
+
+    name: str
+    source: Labelled
+    target: Samples
+    classes: tuple[Any, ...]
+    oracle: Oracle = Oracle()
+
+    @property
+    def num_classes(self) -> int:
+        """K."""
+        return len(self.classes)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one input."""
+        return tuple(self.source.samples.take(torch.tensor([0])).shape[1:])

@@ -1,0 +1,30 @@
+"""Endless shuffled batches of positions, as a function of the step: nothing to save, nothing to restore."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+
+class Stream:
+    """Batches of positions in a domain of ``size`` samples, shuffled anew at every pass.
+
+    The batch of a step depends on ``seed`` and the step's number only, so that a resumed run sees
+    what the uninterrupted one would have seen. What does not fill a batch waits for another pass.
+    """
+
+    def __init__(self, size: int, batch_size: int, seed: int) -> None:
+        self.size, self.batch_size, self.seed = size, batch_size, seed
+        self.per_pass = size // batch_size
+        self._order = lru_cache(maxsize=2)(self._shuffle)
+
+    def batch(self, step: int) -> Tensor:
+        """Positions [batch_size] of step number ``step``."""
+        passes, place = divmod(step, self.per_pass)
+        return self._order(passes)[place * self.batch_size : (place + 1) * self.batch_size]
+
+    def _shuffle(self, passes: int) -> Tensor:
+        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + passes) % 2**63)
+        return torch.randperm(self.size, generator=generator)

@@ -1,0 +1,1 @@
+"""One loop, one checkpoint format, one schedule."""

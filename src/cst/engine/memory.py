@@ -1,0 +1,49 @@
+"""Features gathered while training goes on, so that selecting alpha needs no pass of its own."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import torch
+from torch import Tensor
+
+from cst.terms.contract import Step
+
+
+class Memory:
+    """The features of the last ``samples`` samples of each domain, with labels and pseudo-labels."""
+
+    def __init__(self, samples: int, batch_size: int) -> None:
+        self.batches: deque[tuple[Tensor, ...]] = deque(maxlen=max(1, samples // batch_size))
+
+    def __bool__(self) -> bool:
+        return bool(self.batches)
+
+    @torch.no_grad()
+    def add(self, step: Step) -> None:
+        """Keep what the step has computed.
+
+        Where no term has read the target, its pass is made here, and feeds the target's batch-norm statistics.
+        """
+        self.batches.append(
+            (
+                step.source.features.detach(),
+                step.labels,
+                step.target.features.detach(),
+                step.target.logits.detach().argmax(-1),
+            )
+        )
+
+    def stacked(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Source features, source labels, target features and target pseudo-labels."""
+        first, second, third, fourth = (torch.cat(column) for column in zip(*self.batches, strict=True))
+        return first, second, third, fourth
+
+    def state_dict(self) -> list[tuple[Tensor, ...]]:
+        """For a checkpoint."""
+        return list(self.batches)
+
+    def load_state_dict(self, batches: list[tuple[Tensor, ...]]) -> None:
+        """From a checkpoint."""
+        self.batches.clear()
+        self.batches.extend(tuple(batch) for batch in batches)

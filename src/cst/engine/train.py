@@ -1,0 +1,118 @@
+"""From a task and a configuration to an adapted model."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from cst.config import DEFAULTS, Config
+from cst.data.domains import Task, TensorSamples
+from cst.engine.evaluation import evaluate
+from cst.engine.fit import Listener, Trainer
+from cst.engine.run import Run
+from cst.methods import Method, adjusted, parse_method
+from cst.models.backbones import build_backbone
+from cst.models.model import Model, Standardize, feature_dim, head
+
+if TYPE_CHECKING:
+    from cst.adapted import Adapted
+
+CUSTOM = "custom"
+"""What a configuration calls a backbone that was given as a module."""
+
+
+def resolve(config: Config, task: Task) -> tuple[Config, Method]:
+    """The configuration with every open field decided, and the method it names."""
+    method = adjusted(parse_method(config.method), config.weight, config.option)
+    smaller, larger = sorted((len(task.source), len(task.target)))
+    if smaller < 2:
+        raise ValueError(f"The {_smaller(task)} has one sample only: a batch needs at least two.")
+    if config.batch_size is not None and config.batch_size > smaller:
+        raise ValueError(
+            f"The batch size of {config.batch_size} is larger than the {_smaller(task)} ({smaller} samples): "
+            f"choose a batch_size of at most {smaller}."
+        )
+    config = config.filled(batch_size=min(DEFAULTS["batch_size"], smaller), **method.defaults)
+    assert config.batch_size
+    config = config.filled(**{**DEFAULTS, "steps_per_epoch": max(1, larger // config.batch_size)})
+    return config, method
+
+
+def _smaller(task: Task) -> str:
+    return "source" if len(task.source) <= len(task.target) else "target"
+
+
+def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -> tuple[Model, int]:
+    """The model for a task, freshly initialised, and the length of its features.
+
+    Inputs of a backbone by name are standardised with the source's statistics; a module that the
+    user brings gets the inputs as they are.
+    """
+    example = task.source.samples.take(torch.arange(2))
+    prepare: nn.Module = nn.Identity()
+    if backbone is None:
+        prepare = _standardize(task)
+        backbone = build_backbone(config.backbone, task.input_shape)
+    else:
+        backbone = copy.deepcopy(backbone)
+    dim = feature_dim(nn.Sequential(prepare, backbone), example)
+    return Model(backbone, head(dim, task.num_classes, config.bottleneck or 0), config.batch_norm, prepare), dim
+
+
+def _standardize(task: Task) -> Standardize:
+    """By feature for vectors, by channel for images; of at most a few thousand source samples."""
+    samples = task.source.samples
+    count = min(len(samples), 4096)
+    rows = torch.linspace(0, len(samples) - 1, count).long()
+    inputs = samples.inputs[rows] if isinstance(samples, TensorSamples) else samples.take(rows)
+    over = (0, 2, 3) if inputs.ndim == 4 else (0,)
+    mean = inputs.mean(over, keepdim=True)[0]
+    std = inputs.std(over, keepdim=True, correction=0)[0]
+    return Standardize(mean, torch.where(std > 1e-6, std, torch.ones_like(std)))
+
+
+def train(
+    task: Task,
+    config: Config,
+    backbone: nn.Module | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    listener: Listener | None = None,
+) -> Adapted:
+    """Train, or go on training, and return the adapted model.
+
+    With ``config.out`` the run is written there; ``resume`` continues it after its last finished epoch.
+    """
+    from cst.adapted import Adapted
+
+    config, method = resolve(config, task)
+    with torch.random.fork_rng():
+        torch.manual_seed(config.seed)
+        model, dim = build_model(task, config, backbone)
+        trainer = Trainer(model, task, method, config, dim, listener=listener)
+    trainer.run = run = _open_run(config, resume, overwrite)  # last, so that a mistake above leaves no folder
+    history = trainer.fit()
+    model.eval()
+    name = CUSTOM if backbone is not None else config.backbone
+    adapted = Adapted(model, task.classes, task.input_shape, config, name, history)
+    if run:
+        adapted.save(run.folder)
+        run.save_result(evaluate(model, task))
+    return adapted
+
+
+def _open_run(config: Config, resume: bool, overwrite: bool) -> Run | None:
+    if config.out is None:
+        return None
+    if not resume:
+        return Run.create(Path(config.out), config, overwrite)
+    run = Run.open(Path(config.out))
+    if run.config.to_dict() != config.to_dict():
+        theirs, ours = run.config.to_dict(), config.to_dict()
+        changed = ", ".join(f"{key} was {theirs[key]}, now {ours[key]}" for key in ours if ours[key] != theirs.get(key))
+        raise ValueError(f"{config.out} was started with another configuration ({changed}): resume it as it was.")
+    return run

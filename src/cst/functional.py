@@ -1,0 +1,315 @@
+"""The paper's equations as functions of tensors: no modules, no state, no configuration.
+
+Shapes are written in brackets: N samples, d features, K classes, A values of alpha.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+__all__ = [
+    "margin",
+    "pseudo_labels",
+    "reverse_loss",
+    "ridge_head",
+    "select_alpha",
+    "total_variation",
+    "tsallis_entropy",
+]
+
+ALPHAS = tuple(round(1.0 + 0.1 * i, 1) for i in range(11))
+"""The grid of Appendix B.3: 1.0, 1.1, ..., 2.0."""
+
+
+def tsallis_entropy(probs: Tensor, alpha: float | Tensor) -> Tensor:
+    """Tsallis entropy of each row, Section 3.2: ``S_a(p) = (1 - sum_i p_i^a) / (a - 1)``.
+
+    ``a = 1`` is the Gibbs entropy ``-sum p log p``, ``a = 2`` the Gini impurity ``1 - sum p^2``.
+
+    Rows sum to one, so the definition equals ``-sum_i p_i (p_i^(a-1) - 1) / (a - 1)``, and with
+    ``t = (a - 1) log p`` that is ``-sum_i p_i log(p_i) expm1(t_i) / t_i``: no division by zero at
+    ``a = 1``, and no loss of digits near it.
+
+    Args:
+        probs: probabilities [..., N, K].
+        alpha: the entropic index; a tensor broadcasts against [..., N].
+
+    Returns:
+        The entropies [..., N]. Values and gradients are finite for probabilities of 0 and 1.
+
+    >>> tsallis_entropy(torch.tensor([[0.5, 0.5]]), 2.0)
+    tensor([0.5000])
+    """
+    alpha = torch.as_tensor(alpha, dtype=probs.dtype, device=probs.device)
+    log_probs = probs.clamp_min(torch.finfo(probs.dtype).tiny).log()
+    exponent = (alpha.unsqueeze(-1) - 1) * log_probs
+    return (probs * log_probs.neg() * _expm1_ratio(exponent)).sum(-1)
+
+
+def _expm1_ratio(t: Tensor) -> Tensor:
+    """``(exp(t) - 1) / t``, by its series where ``t`` is small: value and gradient are smooth at 0."""
+    small = t.abs() < 1e-3
+    series = 1 + t / 2 * (1 + t / 3 * (1 + t / 4))
+    safe = torch.where(small, torch.ones_like(t), t)
+    return torch.where(small, series, torch.expm1(safe) / safe)
+
+
+def ridge_head(features: Tensor, targets: Tensor, l2: float) -> Tensor:
+    """The linear head of equation 5 under squared loss, in closed form (Appendix B.2).
+
+    ``theta = argmin ||Z theta - Y||^2 + l2 ||theta||^2``, as ``Z^T (Z Z^T + l2 I)^-1 Y`` (dual, an
+    N x N system) when N < d and as ``(Z^T Z + l2 I)^-1 Z^T Y`` (primal, d x d) otherwise.
+    Differentiable in both arguments. The system is solved by Cholesky in float64 (float32 where
+    the device has no float64), whatever autocast says.
+
+    Args:
+        features: Z [N, d].
+        targets: Y [N, K].
+        l2: the ridge, positive.
+
+    Returns:
+        theta [d, K].
+
+    >>> ridge_head(torch.eye(2), torch.eye(2), l2=1.0)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]])
+    """
+    if l2 <= 0:
+        raise ValueError(f"l2 must be positive, got {l2}: without a ridge the head is not unique.")
+    dual = features.shape[-2] < features.shape[-1]
+    precise = torch.float32 if features.device.type == "mps" else torch.float64
+    with torch.autocast(features.device.type, enabled=False):
+        solve = _ridge_dual if dual else _ridge_primal
+        head = solve(features.to(precise), targets.to(precise), l2)
+    return head.to(torch.promote_types(features.dtype, torch.float32))
+
+
+def _ridge_dual(z: Tensor, y: Tensor, l2: float) -> Tensor:
+    gram = z @ z.mT
+    return z.mT @ _solve_shifted(gram, y, l2)
+
+
+def _ridge_primal(z: Tensor, y: Tensor, l2: float) -> Tensor:
+    return _solve_shifted(z.mT @ z, z.mT @ y, l2)
+
+
+def _solve_shifted(matrix: Tensor, right: Tensor, l2: float) -> Tensor:
+    shifted = matrix + l2 * torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    return torch.cholesky_solve(right, torch.linalg.cholesky(shifted))
+
+
+def reverse_loss(
+    source_features: Tensor,
+    source_labels: Tensor,
+    target_features: Tensor,
+    pseudo_labels: Tensor,
+    num_classes: int,
+    l2: float = 1e-3,
+    *,
+    normalize: bool = False,
+    bias: bool = False,
+    centred: bool = False,
+) -> Tensor:
+    """The reverse step: the loss on the source of a head fitted to the target's pseudo-labels.
+
+    ``L_P(theta_t(phi), phi)`` of equation 6 with the squared loss of Appendix B.2: ``theta_t`` is
+    :func:`ridge_head` of the target features on one-hot pseudo-labels, and the loss is the mean of
+    ``(Z_s theta_t - onehot(y_s))^2`` over samples and classes.
+    The gradient reaches both feature sets, through the solution of the ridge problem as well; none
+    reaches the pseudo-labels, which are integers.
+
+    Args:
+        source_features: Z_s [N_s, d].
+        source_labels: integers [N_s].
+        target_features: Z_t [N_t, d].
+        pseudo_labels: integers [N_t].
+        num_classes: K.
+        l2: the ridge.
+        normalize: scale every feature row to unit length first.
+        bias: append a constant feature.
+        centred: regress onto ``onehot - 1/K`` (as the published code) instead of ``onehot``.
+
+    Returns:
+        A scalar.
+    """
+    labels = _regression_targets(pseudo_labels, num_classes, centred)
+    scores = _round_trip(source_features, target_features, labels, l2, normalize=normalize, bias=bias)
+    wanted = _regression_targets(source_labels, num_classes, centred)
+    return F.mse_loss(scores, wanted.to(scores.dtype))
+
+
+def _round_trip(
+    source_features: Tensor,
+    target_features: Tensor,
+    targets: Tensor,
+    l2: float,
+    *,
+    normalize: bool,
+    bias: bool,
+) -> Tensor:
+    """Scores on the source [N_s, K] of the head fitted to the target's regression targets [N_t, K]."""
+    z_s = _design(source_features, normalize, bias)
+    z_t = _design(target_features, normalize, bias)
+    head = ridge_head(z_t, targets, l2)
+    with torch.autocast(z_s.device.type, enabled=False):
+        return z_s.to(head.dtype) @ head
+
+
+def _design(features: Tensor, normalize: bool, bias: bool) -> Tensor:
+    z = F.normalize(features, dim=-1) if normalize else features
+    return F.pad(z, (0, 1), value=1.0) if bias else z
+
+
+def _regression_targets(labels: Tensor, num_classes: int, centred: bool) -> Tensor:
+    onehot = F.one_hot(labels, num_classes).to(torch.float32)
+    return onehot - 1 / num_classes if centred else onehot
+
+
+class AlphaSelection(NamedTuple):
+    """The chosen alpha, and the reverse loss [A] of every alpha that was tried."""
+
+    alpha: float
+    losses: Tensor
+
+
+def select_alpha(
+    source_features: Tensor,
+    source_labels: Tensor,
+    target_features: Tensor,
+    num_classes: int,
+    alphas: Sequence[float] = ALPHAS,
+    l2: float = 1e-3,
+    *,
+    normalize: bool = False,
+    bias: bool = False,
+    centred: bool = False,
+    iterations: int = 100,
+    weight_decay: float = 1e-3,
+    max_samples: int | None = None,
+    seed: int = 0,
+) -> AlphaSelection:
+    """Choose the entropic index by the round trip of equation 9 and Appendix B.3.
+
+    For each alpha a source head is trained on fixed features,
+    ``theta_s,a = argmin L_P(theta) + E_Q S_a(softmax(theta z))`` (cross-entropy on the source); it
+    labels the target; a ridge head fitted to those labels is judged on the source by
+    :func:`reverse_loss`. The alpha with the smallest reverse loss wins; of equals, the smallest.
+
+    All A heads are one batched problem: their parameters are the columns of one matrix [d, A*K],
+    trained together by accelerated gradient descent whose step follows from the features' largest
+    singular value, and their A target heads share one Cholesky factorisation.
+
+    Args:
+        source_features: Z_s [N_s, d].
+        source_labels: integers [N_s].
+        target_features: Z_t [N_t, d].
+        num_classes: K.
+        alphas: the candidates.
+        l2: ridge of the target heads; with ``normalize``, ``bias`` and ``centred`` as in
+            :func:`reverse_loss`.
+        iterations: descent steps for the source heads.
+        weight_decay: ridge of the source heads, which keeps their minimum finite.
+        max_samples: draw at most this many samples of each domain.
+        seed: of that draw.
+
+    Returns:
+        ``(alpha, losses)``: the chosen value and one reverse loss per candidate.
+    """
+    if not alphas:
+        raise ValueError("alphas is empty: give at least one candidate, for instance (1.0, 1.5, 2.0).")
+    generator = torch.Generator().manual_seed(seed)
+    keep_s = _draw(source_features, max_samples, generator)
+    keep_t = _draw(target_features, max_samples, generator)
+    z_s, y_s, z_t = source_features[keep_s].detach(), source_labels[keep_s], target_features[keep_t].detach()
+
+    labels = _labels_under_each_alpha(z_s, y_s, z_t, num_classes, alphas, iterations, weight_decay)
+    targets = _regression_targets(labels, num_classes, centred)
+    scores = _round_trip(z_s, z_t, targets.flatten(1), l2, normalize=normalize, bias=bias)
+    wanted = _regression_targets(y_s, num_classes, centred).to(scores.dtype)
+    losses = (scores.view(-1, len(alphas), num_classes) - wanted.unsqueeze(1)).square().mean((0, 2))
+    return AlphaSelection(float(alphas[int(losses.argmin())]), losses)
+
+
+def _labels_under_each_alpha(
+    z_s: Tensor,
+    y_s: Tensor,
+    z_t: Tensor,
+    num_classes: int,
+    alphas: Sequence[float],
+    iterations: int,
+    weight_decay: float,
+) -> Tensor:
+    """Pseudo-labels [N_t, A] of the source heads trained with each alpha, all of them at once."""
+    z_s, z_t = _design(z_s.float(), False, True), _design(z_t.float(), False, True)
+    heads = z_s.new_zeros(z_s.shape[1], len(alphas) * num_classes)
+    index = torch.tensor(alphas, dtype=z_s.dtype, device=z_s.device).unsqueeze(-1)
+    onehot = F.one_hot(y_s, num_classes).to(z_s.dtype).unsqueeze(1)
+    # Both losses have a curvature of at most 1/2 in the logits: a step of one over the largest
+    # curvature in the heads does not diverge.
+    step = 1 / (0.5 * _largest_eigenvalue(z_s) + 0.5 * _largest_eigenvalue(z_t) + weight_decay)
+    descent = torch.optim.SGD([heads], lr=step, momentum=0.9, nesterov=True, weight_decay=weight_decay)
+    shape = (-1, len(alphas), num_classes)
+    with torch.autocast(z_s.device.type, enabled=False):
+        for _ in range(iterations):
+            source = (z_s @ heads).view(shape).softmax(-1) - onehot
+            entropy = _tsallis_gradient((z_t @ heads).view(shape), index)
+            heads.grad = z_s.mT @ source.flatten(1) / len(z_s) + z_t.mT @ entropy.flatten(1) / len(z_t)
+            descent.step()
+        return pseudo_labels((z_t @ heads).view(shape))
+
+
+def _tsallis_gradient(logits: Tensor, alpha: Tensor) -> Tensor:
+    """Of :func:`tsallis_entropy` in the logits: ``-a p (r - <p, r>)`` with ``r = (p^(a-1) - 1) / (a - 1)``."""
+    log_probs = logits.log_softmax(-1)
+    probs, power = log_probs.exp(), alpha - 1
+    gibbs = power.abs() < 1e-6
+    ratio = torch.expm1(power * log_probs) / power.masked_fill(gibbs, 1.0)
+    ratio = torch.where(gibbs, log_probs, ratio)
+    return -alpha * probs * (ratio - (probs * ratio).sum(-1, keepdim=True))
+
+
+def _largest_eigenvalue(z: Tensor, iterations: int = 20) -> float:
+    """Of the second moment ``Z^T Z / N``, by power iteration."""
+    vector = z.mean(0)
+    for _ in range(iterations):
+        vector = z.mT @ (z @ F.normalize(vector, dim=0)) / len(z)
+    return float(vector.norm())
+
+
+def _draw(features: Tensor, max_samples: int | None, generator: torch.Generator) -> Tensor:
+    """Indices of at most ``max_samples`` rows, in order."""
+    order = torch.randperm(len(features), generator=generator)[:max_samples]
+    return order.sort().values.to(features.device)
+
+
+def pseudo_labels(logits: Tensor) -> Tensor:
+    """The forward step, equation 4: ``y' = argmax_i f(x)_i``; integers [...] of logits [..., K], no gradient.
+
+    >>> pseudo_labels(torch.tensor([[0.1, 2.0, 0.3]]))
+    tensor([1])
+    """
+    return logits.detach().argmax(-1)
+
+
+def margin(probs: Tensor) -> Tensor:
+    """Largest minus second largest probability of each row (Figure 5, right): [..., K] -> [...].
+
+    >>> margin(torch.tensor([[0.5, 0.25, 0.25]]))
+    tensor([0.2500])
+    """
+    top = probs.topk(2, dim=-1).values
+    return top[..., 0] - top[..., 1]
+
+
+def total_variation(p: Tensor, q: Tensor) -> Tensor:
+    """Total variation distance of two distributions, Section 2.1: ``1/2 sum_i |p_i - q_i|``, [..., K] -> [...].
+
+    >>> total_variation(torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5]))
+    tensor(0.5000)
+    """
+    return 0.5 * (p - q).abs().sum(-1)

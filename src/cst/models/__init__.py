@@ -1,0 +1,1 @@
+"""Backbones, heads, and whose statistics batch normalisation uses."""

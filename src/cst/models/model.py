@@ -1,0 +1,102 @@
+"""The model of the paper: a feature extractor ``h_phi`` and a source head ``g_theta_s`` on it."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor, nn
+
+from cst.models.batch_norm import DomainBatchNorm, has_batch_norm, per_domain, untracked
+
+
+class Standardize(nn.Module):
+    """``(x - mean) / std`` with constants taken from the data before training."""
+
+    def __init__(self, mean: Tensor, std: Tensor) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.std: Tensor
+        self.register_buffer("mean", mean)
+        self.register_buffer("std", std)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Standardize a batch."""
+        return (inputs - self.mean) / self.std
+
+
+def head(feature_dim: int, num_classes: int, bottleneck: int = 0) -> nn.Module:
+    """A linear classifier (the paper), or one behind a bottleneck with batch norm (the published code)."""
+    if not bottleneck:
+        return nn.Linear(feature_dim, num_classes)
+    return nn.Sequential(
+        nn.Linear(feature_dim, bottleneck),
+        nn.BatchNorm1d(bottleneck),
+        nn.ReLU(),
+        nn.Linear(bottleneck, num_classes),
+    )
+
+
+class Model(nn.Module):
+    """Backbone and head, with batch-norm statistics ``"joint"`` or ``"per-domain"``.
+
+    Args:
+        backbone: maps a batch of inputs to features [N, d].
+        source_head: maps features to logits [N, K].
+        batch_norm: ``"joint"`` for one set of statistics over both domains in one concatenated pass,
+            ``"per-domain"`` for a set each.
+        prepare: what happens to raw inputs first.
+    """
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        source_head: nn.Module,
+        batch_norm: str = "per-domain",
+        prepare: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.prepare = prepare or nn.Identity()
+        self.backbone, self.head = backbone, source_head
+        self.separate = batch_norm == "per-domain" and (has_batch_norm(backbone) or has_batch_norm(source_head))
+        if self.separate:
+            self.backbone, self.head = per_domain(backbone), per_domain(source_head)
+
+    @property
+    def shared_statistics(self) -> bool:
+        """Whether one concatenated pass serves both domains."""
+        return not self.separate
+
+    def features(self, inputs: Tensor, domain: str = "target", track: bool = True) -> Tensor:
+        """``h_phi``: inputs [N, ...] -> features [N, d]."""
+        return self._run(nn.Sequential(self.prepare, self.backbone), inputs, domain, track)
+
+    def classify(self, features: Tensor, domain: str = "target", track: bool = True) -> Tensor:
+        """``g_theta_s``: features [N, d] -> logits [N, K]."""
+        return self._run(self.head, features, domain, track)
+
+    def forward(self, inputs: Tensor, domain: str = "target") -> Tensor:
+        """Logits [N, K]."""
+        return self.classify(self.features(inputs, domain), domain)
+
+    def _run(self, part: nn.Module, inputs: Tensor, domain: str, track: bool) -> Tensor:
+        for module in part.modules():
+            if isinstance(module, DomainBatchNorm):
+                module.domain = domain
+        with nullcontext() if track or not self.training else untracked(part):
+            return part(inputs)  # type: ignore[no-any-return]
+
+
+@torch.no_grad()
+def feature_dim(backbone: nn.Module, example: Tensor) -> int:
+    """The length of a feature vector, found by trying two inputs."""
+    training = backbone.training
+    features = backbone.eval()(example)
+    backbone.train(training)
+    if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != len(example):
+        shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
+        raise ValueError(
+            f"The backbone must map a batch [N, ...] to features [N, d], but {tuple(example.shape)} became {shape}: "
+            "flatten its output."
+        )
+    return features.shape[1]

@@ -1,0 +1,14 @@
+"""One sentence for a name that nobody knows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """``Unknown term 'tsalis': did you mean 'tsallis'? Known terms: ...``."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean '{close[0]}'? " if close else ""
+    return f"Unknown {kind} '{name}': {hint}Known {kind}s: {', '.join(names)}."

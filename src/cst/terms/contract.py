@@ -1,0 +1,184 @@
+"""What a term may see (`Step`, `Epoch`) and what it must be (`Term`).
+
+An objective is a sum of terms. A term reads one step's views and returns a scalar; it never loops,
+logs, moves tensors or meets a label of the target: a step has no field for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Protocol
+
+import torch
+from torch import Tensor, nn
+
+
+class Network(Protocol):
+    """The part of a model that steps and terms use."""
+
+    @property
+    def shared_statistics(self) -> bool:
+        """Whether source and target go through the network in one concatenated pass."""
+
+    def features(self, inputs: Tensor, domain: str, track: bool = True) -> Tensor:
+        """``h_phi``: inputs [N, ...] -> features [N, d]."""
+
+    def classify(self, features: Tensor, domain: str, track: bool = True) -> Tensor:
+        """``g_theta_s``: features [N, d] -> logits [N, K]."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One step's data. The target has inputs and positions in its domain, and no labels."""
+
+    source: Tensor
+    labels: Tensor
+    target: Tensor
+    target_indices: Tensor
+    strong: Tensor | None = None
+
+
+class _Pass:
+    """One forward pass, computed when somebody first asks for its outcome."""
+
+    def __init__(self, network: Network, inputs: Tensor, domain: str, track: bool) -> None:
+        self.network, self.inputs, self.domain, self.track = network, inputs, domain, track
+
+    @cached_property
+    def features(self) -> Tensor:
+        return self.network.features(self.inputs, self.domain, self.track)
+
+    @cached_property
+    def logits(self) -> Tensor:
+        return self.network.classify(self.features, self.domain, self.track)
+
+
+class View:
+    """A domain's part of a forward pass: ``inputs``, ``features`` [N, d], ``logits`` and ``probs`` [N, K]."""
+
+    def __init__(self, shared: _Pass, rows: slice, indices: Tensor | None = None) -> None:
+        self._pass, self._rows, self._indices = shared, rows, indices
+
+    @property
+    def inputs(self) -> Tensor:
+        """What the network sees."""
+        return self._pass.inputs[self._rows]
+
+    @property
+    def indices(self) -> Tensor:
+        """Positions of the samples in their domain."""
+        if self._indices is None:
+            raise LookupError("Only the target's view knows the positions of its samples.")
+        return self._indices
+
+    @property
+    def features(self) -> Tensor:
+        """``h_phi(x)``."""
+        return self._pass.features[self._rows]
+
+    @property
+    def logits(self) -> Tensor:
+        """``g_theta_s(h_phi(x))``."""
+        return self._pass.logits[self._rows]
+
+    @cached_property
+    def probs(self) -> Tensor:
+        """Softmax of the logits."""
+        return self.logits.softmax(-1)
+
+
+class Step:
+    """What one step may see. Forward passes are computed once, on demand, and shared by the terms.
+
+    Args:
+        network: the model being trained.
+        batch: the data.
+        views: the views that the objective uses.
+        epochs: epochs since the start of training, with its fraction; ramps follow it.
+        progress: the same as a share of the whole run, 0 to 1.
+        track: whether the passes update running statistics (the second pass of SAM does not).
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        batch: Batch,
+        views: Iterable[str] = ("source", "target"),
+        epochs: float = 0.0,
+        progress: float = 0.0,
+        track: bool = True,
+    ) -> None:
+        self.network, self.batch, self.views = network, batch, frozenset(views)
+        self.epochs, self.progress, self.track = epochs, progress, track
+        self.labels = batch.labels
+        count = len(batch.source)
+        if network.shared_statistics and "target" in self.views:
+            joint = _Pass(network, torch.cat([batch.source, batch.target]), "source", track)
+            self.source = View(joint, slice(0, count))
+            self.target = View(joint, slice(count, None), batch.target_indices)
+        else:
+            # A target that no term reads may feed statistics of its own, never those of the source.
+            track_target = track and not network.shared_statistics
+            everything = slice(None)
+            self.source = View(_Pass(network, batch.source, "source", track), everything)
+            self.target = View(_Pass(network, batch.target, "target", track_target), everything, batch.target_indices)
+
+    @cached_property
+    def strong(self) -> View:
+        """The strongly augmented target. It is normalised by its own batch and leaves no trace in the statistics."""
+        if self.batch.strong is None:
+            raise LookupError("No term of this objective asked for strong views: add 'strong' to its views.")
+        return View(_Pass(self.network, self.batch.strong, "target", False), slice(None), self.batch.target_indices)
+
+    def again(self) -> Step:
+        """The same step at the present weights, everything computed anew, running statistics left alone."""
+        return Step(self.network, self.batch, self.views, self.epochs, self.progress, track=False)
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What a term may see when an epoch starts.
+
+    ``features`` gives source features, source labels and target features gathered while training
+    went on; ``target_logits`` classifies the whole target in order.
+    """
+
+    number: int
+    total: int
+    features: Callable[[], tuple[Tensor, Tensor, Tensor]]
+    target_logits: Callable[[], Tensor]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The sizes that a term may need when it is made."""
+
+    num_classes: int
+    feature_dim: int
+    num_target: int
+
+
+class Term(nn.Module):
+    """A summand of the objective; it may own parameters and buffers, which are trained and checkpointed."""
+
+    views: ClassVar[tuple[str, ...]] = ("source", "target")
+    """The views it reads."""
+    ramped: ClassVar[bool] = False
+    """Whether its weight grows from zero over the first epochs."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__()
+        self.problem = problem
+
+    def forward(self, step: Step) -> Tensor:
+        """The loss of this step, a scalar."""
+        raise TypeError(f"{type(self).__name__} does not say what its loss is: give it a forward.")
+
+    def start_epoch(self, epoch: Epoch) -> None:
+        """Called before the first step of every epoch."""
+
+    def metrics(self) -> dict[str, object]:
+        """What the epoch's record should say of this term, beside its loss."""
+        return {}

@@ -1,0 +1,6 @@
+"""How a step is taken. `UPDATES` names the rules without importing any."""
+
+UPDATES = {
+    "sgd": "cst.updates.sgd:Plain",
+    "sam": "cst.updates.sam:SharpnessAware",
+}

@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import Dataset, TensorDataset
+
+import cst
+from cst.data.arrays import encode_labels, samples_from, task_from
+
+RANDOM = np.random.default_rng(0)
+X, Y = RANDOM.normal(size=(40, 6)), np.arange(40) % 4
+
+
+def with_bad_value(value, row=7):
+    broken = X.copy()
+    broken[row, 2] = value
+    return broken
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "sentence"),
+    [
+        ((X, Y[:-1]), X, "The source has 40 inputs but 39 labels"),
+        ((X, Y), X[:0], "The target is empty"),
+        ((X[:0], Y[:0]), X, "The source is empty"),
+        (
+            (with_bad_value(np.nan), Y),
+            X,
+            r"source inputs have NaN or infinite values in 1 of 40 samples \(first: sample 7",
+        ),
+        ((X, Y), with_bad_value(np.inf, 3), r"target inputs have NaN or infinite .* sample 3"),
+        ((X, Y), X[:, :5], r"One source input has shape \(6,\), one target input \(5,\)"),
+        ((X, np.zeros(40)), X, "one class only"),
+        ((X, np.eye(4)[Y]), X, "not one-hot rows"),
+        ((X, np.where(Y == 1, np.nan, Y)), X, "labels have NaN"),
+        ((X, [None, *Y[1:]]), X, "missing values"),
+        (X, X, r"must be a pair \(inputs, labels\)"),
+        ((X[:, 0], Y), X[:, 0], "one-dimensional"),
+        (([["a", "b"]] * 40, Y), X, "not numbers"),
+    ],
+)
+def test_bad_data_gets_one_sentence(source, target, sentence):
+    with pytest.raises(ValueError, match=sentence) as error:
+        cst.adapt(source, target, epochs=1)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"batch_size": 64}, r"batch size of 64 is larger than the source \(40 samples\)"),
+        ({"batch_size": 1}, "at least 2"),
+        ({"epochs": 0}, "epochs must be a whole number"),
+        ({"epochs": 2.5}, "epochs must be a whole number"),
+        ({"lr": -1}, "lr must be a number of at least 0"),
+        ({"learning_rate": 1}, "Unknown option 'learning_rate'"),
+        ({"batch_norm": "both"}, "Unknown batch_norm value 'both'"),
+        ({"method": "cyle"}, "did you mean 'cycle'"),
+        ({"backbone": "resnet"}, "Unknown backbone"),
+        ({"target_labels": Y[:3]}, "The target has 40 inputs but 3 labels"),
+        ({"target_labels": Y + 1}, r"labels that the source does not have \(4\)"),
+    ],
+)
+def test_bad_options_get_one_sentence(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        cst.adapt((X, Y), X, **options)
+
+
+class Pairs(Dataset):
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, index):
+        return self.x[index], self.y[index]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([0, 1, 2, 1], (0, 1, 2)),
+        ([1, 2, 3, 2], (1, 2, 3)),
+        (["cat", "dog", "eel", "dog"], ("cat", "dog", "eel")),
+        ([0.0, 1.0, 2.0, 1.0], (0, 1, 2)),
+        (np.array([-1, 5, 7, 5], dtype=np.int8), (-1, 5, 7)),
+        (torch.tensor([3, 4, 9, 4]), (3, 4, 9)),
+        ([False, True, False, True], (False, True)),
+    ],
+)
+def test_labels_of_any_type_become_numbers_and_keep_their_names(labels, classes):
+    encoded, found = encode_labels(labels)
+    assert found == classes
+    assert [found[i] for i in encoded.tolist()] == list(np.asarray(labels).tolist())
+
+
+def test_arrays_tensors_and_datasets_are_the_same_task():
+    tensors = torch.tensor(X), torch.tensor(Y)
+    sources = [(X, Y), tensors, TensorDataset(*tensors), Pairs(X, Y), (X.tolist(), Y.tolist())]
+    targets = [X, tensors[0], TensorDataset(tensors[0]), Pairs(X, Y), X.tolist()]
+    rows = torch.tensor([3, 1])
+    for source, target in zip(sources, targets, strict=True):
+        task = task_from(source, target)
+        torch.testing.assert_close(task.source.samples.take(rows), torch.tensor(X[[3, 1]]).float())
+        torch.testing.assert_close(task.target.take(rows), torch.tensor(X[[3, 1]]).float())
+        assert task.source.labels.tolist() == Y.tolist()
+
+
+def test_labels_in_a_target_dataset_are_never_read():
+    class Guarded(Pairs):
+        def __getitem__(self, index):
+            return self.x[index], Forbidden()
+
+    class Forbidden:
+        def __getattr__(self, name):
+            raise AssertionError("somebody looked at a label of the target")
+
+    adapted = cst.adapt((X, Y), Guarded(X, Y), epochs=1)
+    assert len(adapted.predict(X)) == 40
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [((5, 8, 8), (1, 8, 8)), ((5, 3, 8, 8), (3, 8, 8)), ((5, 8, 8, 3), (3, 8, 8)), ((5, 6), (6,))],
+)
+def test_images_are_brought_to_one_layout(shape, expected):
+    samples = samples_from(np.zeros(shape), "source")
+    assert samples.take(torch.tensor([0])).shape[1:] == expected
+
+
+def test_bytes_become_shares():
+    samples = samples_from(np.full((2, 4, 4), 255, dtype=np.uint8), "source")
+    assert float(samples.take(torch.tensor([0])).max()) == 1.0

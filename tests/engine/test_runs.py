@@ -1,0 +1,186 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import cst
+from cst.config import Config, load_config
+from cst.engine.run import Run
+from cst.engine.schedules import rate
+
+SHORT = {"epochs": 4, "steps_per_epoch": 5, "batch_size": 16}
+
+
+class Interrupt:
+    """A listener that stops the run in the middle of an epoch."""
+
+    def __init__(self, at_step):
+        self.at_step = at_step
+
+    def on_step(self, step, total):
+        if step == self.at_step:
+            raise KeyboardInterrupt
+
+    def on_epoch(self, record):
+        pass
+
+
+def weights(adapted):
+    return adapted.model.state_dict()
+
+
+def same(first, second):
+    return all(torch.equal(value, second[key]) for key, value in first.items())
+
+
+@pytest.mark.parametrize("method", ["cst", "cst-official", "self-training(start=0.25)", "cst+sam"])
+def test_an_interrupted_and_resumed_run_ends_with_the_same_weights(method, shifted_blobs, tmp_path):
+    from cst.data.arrays import task_from
+    from cst.engine.train import train
+
+    source, labels, target, _ = shifted_blobs
+    task = task_from((source, labels), target)
+    whole = train(task, Config(method=method, out=tmp_path / "whole", **SHORT))
+    config = Config(method=method, out=tmp_path / "broken", **SHORT)
+    with pytest.raises(KeyboardInterrupt):
+        train(task, config, listener=Interrupt(at_step=13))
+    assert len(Run(config.out).history()) == 2
+    resumed = train(task, config, resume=True)
+    assert same(weights(whole), weights(resumed))
+    records = [[{k: v for k, v in r.items() if k != "seconds"} for r in a.history] for a in (whole, resumed)]
+    assert records[0] == records[1]
+    assert len(Run(config.out).history()) == 4
+
+
+def test_a_run_repeats_bit_for_bit_and_depends_on_its_seed(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    first, second, other = (
+        cst.adapt((source, labels), target, seed=seed, augment="mild", **SHORT) for seed in (1, 1, 2)
+    )
+    assert same(weights(first), weights(second))
+    assert not same(weights(first), weights(other))
+
+
+def test_training_leaves_the_callers_random_numbers_alone(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    cst.adapt((source, labels), target, **SHORT)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_target_labels_change_nothing_but_the_oracle(shifted_blobs):
+    source, labels, target, truth = shifted_blobs
+    blind = cst.adapt((source, labels), target, **SHORT)
+    watched = cst.adapt((source, labels), target, target_labels=truth, **SHORT)
+    assert same(weights(blind), weights(watched))
+    assert all("oracle" not in record for record in blind.history)
+    assert set(watched.history[-1]["oracle"]) == {
+        "accuracy",
+        "mean_class_accuracy",
+        "pseudo_label_error",
+        "total_variation",
+    }
+
+
+def test_records_hold_what_the_epoch_did(shifted_blobs, tmp_path):
+    source, labels, target, truth = shifted_blobs
+    adapted = cst.adapt((source, labels), target, target_labels=truth, out=tmp_path / "run", ramp_epochs=2, **SHORT)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert lines == adapted.history
+    assert [line["epoch"] for line in lines] == [1, 2, 3, 4]
+    for line in lines:
+        assert set(line["loss"]) == {"source", "cycle", "tsallis", "total"}
+        assert len(line["alpha_losses"]) == 11
+        assert line["alpha"] == pytest.approx(1 + 0.1 * int(np.argmin(line["alpha_losses"])))
+        assert sum(line["pseudo_label_distribution"]) == pytest.approx(1, abs=1e-4)
+        assert 0 <= line["target_head_source_error"] <= 1
+    assert [line["weight"]["tsallis"] for line in lines] == [0.5, 1, 1, 1]
+    assert [line["weight"]["cycle"] for line in lines] == [1, 1, 1, 1]
+    assert lines[-1]["loss"]["source"] < lines[0]["loss"]["source"]
+
+
+def test_run_folder_is_complete_and_refuses_to_be_overwritten(shifted_blobs, tmp_path):
+    source, labels, target, _ = shifted_blobs
+    out = tmp_path / "run"
+    cst.adapt((source, labels), target, out=out, tensorboard=True, **SHORT)
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "config.yaml",
+        "metrics.jsonl",
+        "checkpoint.pt",
+        "model.pt",
+        "model.json",
+        "result.json",
+        "tensorboard",
+    }
+    assert any("events" in path.name for path in (out / "tensorboard").iterdir())
+    config = load_config(out / "config.yaml")
+    assert (config.lr, config.schedule, config.batch_size) == (0.02, "step", 16)
+    with pytest.raises(ValueError, match="already holds a run"):
+        cst.adapt((source, labels), target, out=out, **SHORT)
+    with pytest.raises(ValueError, match="epochs was 4, now 5"):
+        cst.adapt((source, labels), target, out=out, resume=True, **{**SHORT, "epochs": 5})
+
+
+def test_method_defaults_yield_to_the_user(shifted_blobs, tmp_path):
+    source, labels, target, _ = shifted_blobs
+    for name, options in (("theirs", {}), ("mine", {"schedule": "constant", "bottleneck": 0})):
+        cst.adapt((source, labels), target, "cst-official", out=tmp_path / name, **options, **SHORT)
+    theirs, mine = (load_config(tmp_path / name / "config.yaml") for name in ("theirs", "mine"))
+    assert (theirs.schedule, theirs.bottleneck) == ("inverse", 256)
+    assert (mine.schedule, mine.bottleneck) == ("constant", 0)
+
+
+def test_learning_rates_follow_schedule_and_group(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    from cst.data.arrays import task_from
+    from cst.engine.fit import Trainer
+    from cst.engine.train import build_model, resolve
+
+    task = task_from((source, labels), target)
+    config, method = resolve(Config(lr=0.1, backbone_lr=0.1, epochs=3, batch_size=16), task)
+    model, dim = build_model(task, config)
+    trainer = Trainer(model, task, method, config, dim)
+    trainer.fit()
+    backbone, head = trainer.optimizer.param_groups
+    assert backbone["lr"] == pytest.approx(1e-4)
+    assert head["lr"] == pytest.approx(1e-3)
+    assert rate("inverse", 1000, 5, 10) == pytest.approx(2**-0.75)
+    assert rate("constant", 1000, 5, 10) == 1
+
+
+@pytest.mark.parametrize("method", ["cst", "entropy"])
+def test_a_diverging_run_says_so(method, shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    with pytest.raises(
+        FloatingPointError, match=r"Training diverged in epoch 1 .* lower the learning rate, now 1e\+30"
+    ):
+        cst.adapt((source, labels), target, method, backbone=torch.nn.Linear(5, 4), lr=1e30, **SHORT)
+
+
+def test_a_killed_process_resumes_to_the_same_weights(tmp_path):
+    def command(*words):
+        return [sys.executable, "-m", "cst", "train", *map(str, words)]
+
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    short = ("--epochs", 4, "--steps-per-epoch", 6)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    subprocess.run(command(*short, "--out", whole), check=True, capture_output=True, env=environment)
+    with subprocess.Popen(command(*short, "--out", broken), stderr=subprocess.DEVNULL, env=environment) as process:
+        deadline = time.monotonic() + 120
+        while not (broken / "checkpoint.pt").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert (broken / "checkpoint.pt").exists()
+    assert not (broken / "model.pt").exists()
+    done = subprocess.run(command("--resume", broken), capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert same(*(torch.load(folder / "model.pt", weights_only=True) for folder in (whole, broken)))

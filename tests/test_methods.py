@@ -1,0 +1,98 @@
+import pytest
+
+from cst.methods import CATALOGUE, adjusted, make, parse_method
+from cst.terms.contract import Problem
+
+PROBLEM = Problem(3, 4, 10)
+
+
+def names(text):
+    return [part.name for part in parse_method(text).terms]
+
+
+def test_the_papers_methods_are_the_papers_sums():
+    assert parse_method("cst").formula == "source + cycle + tsallis"
+    assert parse_method("cycle").formula == "source + cycle"
+    assert parse_method("cst+entropy").formula == "source + cycle + entropy"
+    assert parse_method("cst+sam").formula == "source + cycle + tsallis, updated by sam"
+    assert parse_method("source-only").formula == "source"
+
+
+def test_published_recipe():
+    method = parse_method("cst-official")
+    parts = {part.name: part for part in method.terms}
+    assert parts["fixmatch"].options["threshold"] == 0.97
+    assert parts["fixmatch"].weight == 0.5
+    assert parts["confusion"].options["alpha"] == 1.9
+    assert parts["cycle"].options == {"normalize": True, "centred": True}
+    assert method.update.name == "sam"
+    assert method.update.options["adaptive"] is True
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_method_can_be_made(name):
+    method = parse_method(name)
+    assert all(make(part, PROBLEM).views for part in method.terms)
+
+
+def test_any_sum_parses():
+    assert names("cycle+tsallis") == ["source", "cycle", "tsallis"]
+    assert names("source+cycle+tsallis") == ["source", "cycle", "tsallis"]
+    assert names("cst+fixmatch") == ["source", "cycle", "tsallis", "fixmatch"]
+    assert parse_method("cycle+sam").update.name == "sam"
+    assert parse_method("cst+sam+fixmatch").update.name == "sam"
+    assert names(" cycle + tsallis ") == ["source", "cycle", "tsallis"]
+
+
+def test_options_in_parentheses():
+    method = parse_method("cycle(l2=1e-2, normalize=true)+tsallis(alpha=1.5)+sam(rho=0.1)")
+    parts = {part.name: part.options for part in (*method.terms, method.update)}
+    assert parts["cycle"] == {"l2": 0.01, "normalize": True}
+    assert parts["tsallis"] == {"alpha": 1.5}
+    assert parts["sam"] == {"rho": 0.1}
+
+
+def test_weights_and_options_from_outside():
+    method = adjusted(parse_method("cst+sam"), ["cycle=2"], ["cycle.l2=0.5", "sam.rho=0.2"])
+    parts = {part.name: part for part in method.terms}
+    assert parts["cycle"].weight == 2
+    assert parts["cycle"].options == {"l2": 0.5}
+    assert parts["tsallis"].weight == 1
+    assert method.update.options == {"rho": 0.2}
+    assert CATALOGUE["cst"].terms[1].weight == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("tsalis", "Unknown term 'tsalis': did you mean 'tsallis'\\? Known terms: source, cycle"),
+        ("cycle+nonsense", "Unknown term 'nonsense'"),
+        ("cycle++tsallis", "not a sum of terms"),
+        ("", "not a sum of terms"),
+        ("tsallis(alpha=1.5", "not a sum of terms"),
+        ("tsallis(alpha)", "write name=value"),
+    ],
+)
+def test_mistakes_get_one_sentence(text, sentence):
+    with pytest.raises(ValueError, match=sentence) as error:
+        parse_method(text)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("weights", "options", "sentence"),
+    [
+        (["cicle=2"], [], "did you mean 'cycle'"),
+        (["cycle=much"], [], "not a number"),
+        ([], ["cycle=2"], "term.option=value"),
+        ([], ["vat.eps=2"], "Unknown term 'vat'"),
+    ],
+)
+def test_wrong_adjustments(weights, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        adjusted(parse_method("cst"), weights, options)
+
+
+def test_unknown_option_of_a_term():
+    with pytest.raises(ValueError, match="cycle: Unknown option 'l3': did you mean 'l2'"):
+        make(parse_method("cycle(l3=1)").terms[1], PROBLEM)
