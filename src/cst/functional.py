@@ -188,7 +188,7 @@ def select_alpha(
     normalize: bool = False,
     bias: bool = False,
     centred: bool = False,
-    iterations: int = 100,
+    iterations: int = 50,
     weight_decay: float = 1e-3,
     max_samples: int | None = None,
     seed: int = 0,

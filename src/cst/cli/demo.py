@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import statistics
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cst.cli.output import Watch, check_json, percent, print_table, write_json
+from cst.bench.tables import percent, spread
+from cst.cli.output import Watch, check_json, print_table, write_json
 
 METHODS = ("source-only", "self-training", "cst")
 COLUMNS = {
@@ -84,14 +83,11 @@ class Demo:
 
 def _print(rows: list[dict[str, Any]], seeds: int) -> None:
     """The table, one line a method."""
-    show: Callable[[list[float]], str] = lambda values: percent(values[0])  # noqa: E731
-    if seeds > 1:
-        show = lambda values: f"{percent(statistics.mean(values))} ± {percent(statistics.stdev(values))}"  # noqa: E731
     lines = []
     for method in METHODS:
         own = [row for row in rows if row["method"] == method]
-        seconds = statistics.mean(row["seconds"] for row in own)
-        lines.append([method, *(show([row[key] for row in own]) for key in COLUMNS), f"{seconds:.0f}"])
+        figures = [spread([row[key] for row in own], percent) for key in COLUMNS]
+        lines.append([method, *figures, f"{sum(row['seconds'] for row in own) / len(own):.0f}"])
     counted = f"mean and deviation of {seeds} seeds" if seeds > 1 else "one seed"
     print_table(
         f"Synthetic digits to handwritten digits, last epoch, in %, {counted}",

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cst.bench.tables import percent
 from cst.cli.options import POSITIONAL
-from cst.cli.output import check_json, percent, print_table, write_json
+from cst.cli.output import check_json, print_table, write_json
 
 if TYPE_CHECKING:
     from cst.engine.run import Run

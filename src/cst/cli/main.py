@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from cst.bench import RunError
+from cst.cli.bench import Bench
 from cst.cli.demo import Demo
 from cst.cli.evaluate import Evaluate
 from cst.cli.listings import Methods, Tasks
@@ -17,6 +19,7 @@ COMMANDS = {
     "train": Train,
     "evaluate": Evaluate,
     "predict": Predict,
+    "bench": Bench,
     "methods": Methods,
     "tasks": Tasks,
 }
@@ -42,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     except (ValueError, OSError) as error:
         print(f"cst: {_sentence(error)}", file=sys.stderr)
         status = 2
-    except FloatingPointError as error:
+    except (FloatingPointError, RunError) as error:
         print(f"cst: {error}", file=sys.stderr)
         status = 1
     except KeyboardInterrupt:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cst.bench.tables import percent
+
 
 def check_json(path: Path | None) -> None:
     """Refuse a place for JSON that cannot be written, before any work is done."""
@@ -38,11 +40,6 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], left: int
     if not console.is_terminal:
         console.width = max(console.width, 140)
     console.print(table)
-
-
-def percent(value: float | None) -> str:
-    """``0.8123`` -> ``81.2``."""
-    return "-" if value is None else f"{100 * value:.1f}"
 
 
 class Watch:

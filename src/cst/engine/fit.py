@@ -109,7 +109,7 @@ class Trainer:
         return self.history
 
     def _epoch(self, epoch: int) -> dict[str, Any]:
-        began = time.perf_counter()
+        began, cpu_began = time.perf_counter(), time.process_time()
         torch.manual_seed((self.config.seed * 1_000_003 + epoch + 1) % 2**63)
         self.learner.train()
         self.objective.start_epoch(
@@ -132,7 +132,8 @@ class Trainer:
             counts += torch.bincount(self.memory.batches[-1][-1].cpu(), minlength=len(counts))
             if self.listener:
                 self.listener.on_step(number + 1, self.config.epochs * self.steps_per_epoch)
-        return self._record(epoch, losses, counts / counts.sum(), time.perf_counter() - began)
+        times = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu_began}
+        return self._record(epoch, losses, counts / counts.sum(), times)
 
     def _take(self, step: Step) -> dict[str, float]:
         """Take the step and return its losses, which must be finite."""
@@ -148,7 +149,7 @@ class Trainer:
             )
         return losses
 
-    def _record(self, epoch: int, losses: dict[str, float], labels: Tensor, seconds: float) -> dict[str, Any]:
+    def _record(self, epoch: int, losses: dict[str, float], labels: Tensor, times: dict[str, float]) -> dict[str, Any]:
         """What the epoch's line in the metrics says."""
         weights = {name: round(self.objective.weight(name, epoch + 1), 6) for name, _ in self.objective.items()}
         record: dict[str, Any] = {
@@ -164,7 +165,7 @@ class Trainer:
         oracle = oracle_metrics(self.model, self.task, self.task.oracle)
         if oracle:
             record["oracle"] = oracle
-        record["seconds"] = round(seconds, 3)
+        record |= {name: round(seconds, 3) for name, seconds in times.items()}
         return record
 
     def _step(self, number: int) -> Step:

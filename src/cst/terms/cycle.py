@@ -24,6 +24,8 @@ class Cycle(Term):
         centred: bool = False,
     ) -> None:
         super().__init__(problem)
+        if l2 <= 0:
+            raise ValueError(f"cycle: l2 must be positive, got {l2}.")
         self.l2, self.normalize, self.bias, self.centred = l2, normalize, bias, centred
 
     def forward(self, step: Step) -> Tensor:

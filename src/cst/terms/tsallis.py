@@ -27,7 +27,7 @@ class Tsallis(Term):
         problem: Problem,
         alpha: float | str = "auto",
         samples: int = 1000,
-        iterations: int = 100,
+        iterations: int = 50,
         l2: float = 1e-3,
         normalize: bool = False,
         bias: bool = False,

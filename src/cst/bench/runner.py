@@ -1,0 +1,107 @@
+"""Run a suite: every variant with every seed, each in a process of its own, several at a time.
+
+A finished run is never run again and an interrupted one goes on where it stopped, so a suite may be
+stopped and started at will.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cst.bench import RunError
+from cst.bench.suites import Suite, Variant
+from cst.engine.run import Run
+
+
+@dataclass(frozen=True)
+class Job:
+    """One variant with one seed."""
+
+    variant: Variant
+    seed: int
+    run: Run
+
+    @property
+    def label(self) -> str:
+        """What progress calls it."""
+        return f"{self.variant.name}  seed {self.seed}"
+
+    def start(self) -> subprocess.Popen[str]:
+        """Train, or go on training, in a process with one thread."""
+        words = ["--resume", str(self.run.folder)]
+        if not self.run.config_file.is_file():
+            self.run.folder.mkdir(parents=True, exist_ok=True)
+            file = self.run.folder / "wanted.yaml"
+            file.write_text(yaml.safe_dump({**self.variant.config, "seed": self.seed}), encoding="utf-8")
+            words = ["--config", str(file), "--out", str(self.run.folder)]
+        return subprocess.Popen(
+            [sys.executable, "-m", "cst", "train", *words],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+
+
+def jobs_of(suite: Suite, seeds: int, out: Path) -> list[Job]:
+    """Every run of the suite, seed by seed."""
+    return [
+        Job(variant, seed, Run(out / f"{re.sub(r'[^a-z0-9.]+', '-', variant.name.lower())}-seed{seed}"))
+        for seed in range(seeds)
+        for variant in suite.variants
+    ]
+
+
+def run_suite(jobs: list[Job], at_once: int, tell: Callable[[str], None]) -> None:
+    """Bring every job to its end; the first that fails stops the suite."""
+    waiting = [job for job in jobs if job.run.result is None]
+    tell(f"{len(jobs) - len(waiting)} of {len(jobs)} runs were finished before")
+    running: list[tuple[Job, subprocess.Popen[str]]] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                job = waiting.pop(0)
+                running.append((job, job.start()))
+            time.sleep(0.2)
+            for job, process in [pair for pair in running if pair[1].poll() is not None]:
+                running.remove((job, process))
+                _check(job, process)
+                tell(f"{job.label}: done, {len(waiting) + len(running)} to go")
+    finally:
+        for _, process in running:
+            process.terminate()
+
+
+def _check(job: Job, process: subprocess.Popen[str]) -> None:
+    assert process.stderr
+    said = process.stderr.read().strip().splitlines()
+    if process.returncode != 0:
+        raise RunError(f"{job.label} failed: {said[-1] if said else 'no message'}")
+
+
+def rows_of(jobs: list[Job]) -> list[dict[str, Any]]:
+    """The figures of finished runs, one row a run."""
+    rows = []
+    for job in jobs:
+        result, history = job.run.result, job.run.history()
+        assert result is not None
+        rows.append(
+            {
+                "variant": job.variant.name,
+                "seed": job.seed,
+                **result["oracle"],
+                "target_head_source_error": result["target_head_source_error"],
+                "milliseconds_per_step": 1000 * sum(r["cpu_seconds"] for r in history) / history[-1]["step"],
+            }
+        )
+    return rows

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+
+from cst.bench import RunError
+from cst.bench.runner import jobs_of, rows_of, run_suite
+from cst.bench.suites import SUITES, Suite, Variant, find_suite
+from cst.bench.tables import markdown, spread, summary
+from cst.cli.main import main
+from cst.config import config_from
+from cst.methods import adjusted, parse_method
+
+SHORT = {"epochs": 1, "steps_per_epoch": 3}
+TINY = Suite(
+    "tiny",
+    "Two runs",
+    (
+        Variant("source-only", {"method": "source-only", **SHORT}),
+        Variant("cycle, l2=1", {"method": "cycle(l2=1)", **SHORT}),
+    ),
+)
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)
+def test_every_suite_names_valid_and_different_runs(suite, tmp_path):
+    for variant in suite.variants:
+        config = config_from(variant.config)
+        adjusted(parse_method(config.method), config.weight, config.option)
+    folders = {job.run.folder for job in jobs_of(suite, 2, tmp_path)}
+    assert len(folders) == 2 * len(suite.variants)
+
+
+def test_a_suite_runs_once_and_goes_on_after_an_interruption(tmp_path):
+    jobs = jobs_of(TINY, 1, tmp_path)
+    told = []
+    run_suite(jobs, 2, told.append)
+    rows = rows_of(jobs)
+    assert [row["variant"] for row in rows] == ["source-only", "cycle, l2=1"]
+    assert all(row["milliseconds_per_step"] > 0 for row in rows)
+    (jobs[1].run.result_file).unlink()
+    run_suite(jobs, 1, told.append)
+    assert "1 of 2 runs were finished before" in told
+    assert rows_of(jobs)[1]["accuracy"] == rows[1]["accuracy"]
+
+
+def test_a_failing_run_is_named(tmp_path):
+    suite = Suite("bad", "A run that cannot be", (Variant("bad", {"method": "cycle(l2=-1)", **SHORT}),))
+    with pytest.raises(RunError, match=r"bad  seed 0 failed: .*l2 must be positive"):
+        run_suite(jobs_of(suite, 1, tmp_path), 1, print)
+
+
+def test_tables():
+    rows = [
+        {"variant": "a", "seed": s, "accuracy": 0.5 + s / 10, "total_variation": 0.1, "target_head_source_error": 0.0}
+        | {"milliseconds_per_step": 2.0}
+        for s in range(3)
+    ]
+    columns, lines = summary(rows)
+    assert lines == [["a", "60.0 ± 10.0", "10.0 ± 0.0", "0.0 ± 0.0", "2.0"]]
+    assert markdown(columns, lines).splitlines()[1] == "| --- | ---: | ---: | ---: | ---: |"
+    assert spread([0.5], str) == "0.5"
+
+
+def test_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(SUITES, "tiny", TINY)
+    assert find_suite("tiny") is TINY
+    words = ["bench", "tiny", "--seeds", "1", "--jobs", "2", "--out", tmp_path / "runs"]
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in (*words, "--markdown", tmp_path / "t.md", "--json", tmp_path / "t.json")])
+    assert end.value.code == 0
+    assert "source-only" in capsys.readouterr().out
+    assert len(json.loads((tmp_path / "t.json").read_text())) == 2
+    assert "`cst bench tiny --seeds 1`" in (tmp_path / "t.md").read_text()
