@@ -17,7 +17,7 @@ def adapt(
     target: Any,
     method: str = "cst",
     backbone: nn.Module | str | None = None,
-    epochs: int = 30,
+    epochs: int = 20,
     seed: int = 0,
     *,
     target_labels: Any = None,

@@ -30,7 +30,7 @@ class Config:
     """A name from `cst methods`, or a sum of terms such as cycle+tsallis or source+cycle+tsallis(alpha=1.5)."""
     backbone: str = "auto"
     """Feature extractor: cnn, mlp, or auto for a choice by the input's shape."""
-    epochs: int = 30
+    epochs: int = 20
     """How many epochs; one epoch sees every sample of the larger domain once."""
     steps_per_epoch: int | None = None
     """Steps in an epoch, if it should not be one pass over the larger domain."""

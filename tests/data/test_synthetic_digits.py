@@ -6,13 +6,13 @@ from cst.data.tasks import load_task
 
 def test_both_domains_have_the_same_scale():
     (source, source_labels), (target, _) = rendered_digits(), handwritten_digits()
-    assert source.shape == (2000, 1, 8, 8)
+    assert source.shape == (4000, 1, 8, 8)
     assert target.shape == (1797, 1, 8, 8)
     for images in (source, target):
         sixteenths = images * 16
         np.testing.assert_array_equal(sixteenths, sixteenths.round())
         assert (sixteenths.min(), sixteenths.max()) == (0, 16)
-    assert np.bincount(source_labels).tolist() == [200] * 10
+    assert np.bincount(source_labels).tolist() == [400] * 10
 
 
 def test_rendering_repeats_and_varies():

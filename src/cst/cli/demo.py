@@ -28,7 +28,7 @@ class Demo:
     """Folder for the runs, the figure and table.json."""
     seeds: int = 1
     """How many seeds; with several the table gives mean and deviation."""
-    epochs: int = 30
+    epochs: int = 20
     """Epochs of each run."""
     resume: bool = False
     """Keep the finished runs of an interrupted demo and continue the others."""

@@ -39,7 +39,7 @@ def handwritten_digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 
 @lru_cache(maxsize=4)
-def rendered_digits(count: int = 2000, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def rendered_digits(count: int = 4000, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """``count`` rendered digits [N, 1, 8, 8], ink 0..1, and their labels [N]; the ten classes in equal shares."""
     random = np.random.default_rng(seed)
     labels = random.permutation(np.arange(count) % 10)

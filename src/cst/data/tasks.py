@@ -29,7 +29,7 @@ TASKS = {
             "synthetic-digits",
             "Digits drawn from fonts to digits written by hand, 8x8; comes with the package.",
             10,
-            "2,000 rendered digits",
+            "4,000 rendered digits",
             "1,797 handwritten digits (scikit-learn)",
         ),
     )

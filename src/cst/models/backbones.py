@@ -24,21 +24,26 @@ def mlp(shape: tuple[int, ...], width: int = 256) -> nn.Sequential:
     )
 
 
-def cnn(shape: tuple[int, ...], width: int = 32, features: int = 128) -> nn.Sequential:
-    """Three convolutions and a linear layer with batch norm, for small images of any size."""
+def cnn(shape: tuple[int, ...], width: int = 16, features: int = 128) -> nn.Sequential:
+    """Three convolutions and a linear layer with batch norm, for small images of any size.
+
+    Pooling halves the image after each convolution while it is large enough; the first convolution of a
+    tiny image keeps its resolution.
+    """
     if len(shape) != 3:
         raise ValueError(f"Backbone 'cnn' takes images [channels, height, width], but one input has shape {shape}.")
-    channels = (shape[0], width, 2 * width, 2 * width)
+    channels = (shape[0], width, 2 * width, 4 * width)
+    height, wide = shape[1:]
     layers: list[nn.Module] = []
-    side = min(shape[1:])
-    for before, after in pairwise(channels):
+    for place, (before, after) in enumerate(pairwise(channels)):
         layers += [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU()]
-        if side >= 8:
+        if min(height, wide) >= (16 if place == 0 else 8):
             layers.append(nn.MaxPool2d(2))
-            side //= 2
+            height, wide = height // 2, wide // 2
+    if (height, wide) != (4, 4):
+        layers.append(nn.AdaptiveAvgPool2d(4))
     return nn.Sequential(
         *layers,
-        nn.AdaptiveAvgPool2d(4),
         nn.Flatten(),
         nn.Linear(channels[-1] * 16, features, bias=False),
         nn.BatchNorm1d(features),

@@ -22,7 +22,7 @@ class SelfTraining(Term):
             Section 2) instead of keeping the source model's labels (equation 2).
     """
 
-    def __init__(self, problem: Problem, start: float = 0.5, refresh: bool = False) -> None:
+    def __init__(self, problem: Problem, start: float = 0.25, refresh: bool = False) -> None:
         super().__init__(problem)
         if not 0 <= start < 1:
             raise ValueError(f"self-training: start must lie in [0, 1), got {start}.")
