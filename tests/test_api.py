@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 import cst
+from cst.methods import CATALOGUE
 
 SHORT = {"epochs": 2, "steps_per_epoch": 5}
 
@@ -28,9 +29,9 @@ def test_vectors_with_any_labels(shifted_blobs, tmp_path):
     assert loaded.history == adapted.history
 
 
-@pytest.mark.parametrize("method", ["cst", "cst-official", "cst+sam", "cycle", "cst+entropy", "self-training"])
-@pytest.mark.parametrize("shape", [(8, 8), (3, 12, 12)])
-def test_images_with_every_method(method, shape, tmp_path):
+@pytest.mark.parametrize("method", CATALOGUE)
+@pytest.mark.parametrize("shape", [(6,), (8, 8), (3, 12, 12)], ids=str)
+def test_every_method_serves_vectors_and_images(method, shape, tmp_path):
     random = np.random.default_rng(0)
     source, target = random.random((40, *shape)), random.random((30, *shape))
     adapted = cst.adapt((source, np.arange(40) % 2), target, method, **SHORT)

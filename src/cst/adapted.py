@@ -110,7 +110,8 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
         prepare = Standardize(weights["prepare.mean"], weights["prepare.std"])
     classes = tuple(description["classes"])
     first = weights["head.0.weight" if config.bottleneck else "head.weight"]
-    model = Model(backbone, head(first.shape[1], len(classes), config.bottleneck or 0), config.batch_norm, prepare)
+    source_head = head(first.shape[1], len(classes), config.bottleneck or 0, config.head or "linear")
+    model = Model(backbone, source_head, config.batch_norm, prepare)
     try:
         model.load_state_dict(weights)
     except RuntimeError:

@@ -16,8 +16,9 @@ from cst.spelling import unknown
 Schedule = Literal["step", "inverse", "constant"]
 BatchNorm = Literal["joint", "per-domain"]
 Augment = Literal["none", "mild"]
+Head = Literal["linear", "prototype"]
 
-DEFAULTS: dict[str, Any] = {"lr": 0.02, "schedule": "step", "bottleneck": 0, "batch_size": 64}
+DEFAULTS: dict[str, Any] = {"lr": 0.02, "schedule": "step", "head": "linear", "bottleneck": 0, "batch_size": 64}
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Config:
     """Epochs over which the weight of entropy terms grows from zero; 0 switches the ramp off."""
     batch_norm: BatchNorm = "per-domain"
     """Whose statistics batch norm uses: each domain its own, or one concatenated pass with joint statistics."""
+    head: Head | None = None
+    """Last layer of the source head: linear, or prototype for similarities to one prototype a class."""
     bottleneck: int | None = None
     """Width of a hidden layer in the source head; 0 for a linear head."""
     augment: Augment = "none"
@@ -92,7 +95,7 @@ class Config:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int | float) or not 0 <= value < float("inf")):
                 raise ValueError(f"{name} must be a number of at least 0, got {value!r}.")
-        for name, known in (("schedule", Schedule), ("batch_norm", BatchNorm), ("augment", Augment)):
+        for name, known in (("schedule", Schedule), ("batch_norm", BatchNorm), ("augment", Augment), ("head", Head)):
             value = getattr(self, name)
             if value is not None and value not in get_args(known):
                 raise ValueError(unknown(f"{name} value", str(value), get_args(known)))

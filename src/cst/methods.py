@@ -1,8 +1,8 @@
 """The catalogue of methods and the grammar that combines them; it reads like the paper's tables.
 
-A method is a sum of terms and an update rule. ``cycle+tsallis``, ``cst+sam`` and
-``source+cycle+tsallis(alpha=1.5)`` are methods; a word is a name from the catalogue, a term, or an
-update rule. The supervised loss ``source`` is part of every method without being named.
+A method is a sum of terms, an update rule and a sampling rule. ``cycle+tsallis``, ``cst+sam`` and
+``source+cycle+tsallis(alpha=1.5)`` are methods; a word is a name from the catalogue, a term, an update
+rule, or a sampling rule. The supervised loss ``source`` is part of every method without being named.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from cst.data import SAMPLERS
 from cst.spelling import unknown
 from cst.terms import TERMS
 from cst.updates import UPDATES
@@ -21,7 +22,7 @@ from cst.updates import UPDATES
 
 @dataclass(frozen=True)
 class Part:
-    """A term or an update rule by name, with its weight and options."""
+    """A term, an update rule or a sampling rule by name, with its weight and options."""
 
     name: str
     weight: float = 1.0
@@ -44,22 +45,32 @@ def term(name: str, weight: float = 1.0, **options: Any) -> Part:
 
 @dataclass(frozen=True)
 class Method:
-    """Terms, an update rule, and defaults for configuration fields that the user left open."""
+    """Terms, an update rule, a sampling rule, and defaults for configuration fields that the user left open."""
 
     name: str
     terms: tuple[Part, ...]
     update: Part = Part("sgd")
+    sampling: Part = Part("uniform")
     defaults: dict[str, Any] = field(default_factory=dict)
     summary: str = ""
     reference: str = ""
     tables: str = ""
 
     @property
+    def data(self) -> str:
+        """The kinds of data it serves: terms that need random views or perturbed inputs leave out text."""
+        return "images, vectors" if any(part.name in _NEEDS_VIEWS for part in self.terms) else "any"
+
+    @property
     def formula(self) -> str:
         """The method as a sum."""
         by = "" if self.update.name == "sgd" else f", updated by {self.update}"
-        return " + ".join(str(part) for part in self.terms) + by
+        of = "" if self.sampling.name == "uniform" else f", sampled by {self.sampling}"
+        return " + ".join(str(part) for part in self.terms) + by + of
 
+
+_NEEDS_VIEWS = ("fixmatch", "mixmatch", "mean-teacher", "sentry", "vat")
+"""Terms that change the inputs themselves."""
 
 _SOURCE = term("source")
 _PAPER = "Liu, Wang, Long: Cycle Self-Training for Domain Adaptation, NeurIPS 2021"
@@ -75,6 +86,192 @@ CATALOGUE = {
             summary="Equation 2: the source model labels the target once, then both train the model.",
             reference="Lee: Pseudo-Label, ICML workshops 2013",
             tables="Figure 2",
+        ),
+        Method(
+            "dan",
+            (_SOURCE, term("dan")),
+            summary="Maximum mean discrepancy of the features, several kernels.",
+            reference="Long et al.: Learning Transferable Features with Deep Adaptation Networks, ICML 2015",
+            tables="cited in Section 2",
+        ),
+        Method(
+            "jan",
+            (_SOURCE, term("jan")),
+            summary="Joint maximum mean discrepancy of features and predictions.",
+            reference="Long et al.: Deep Transfer Learning with Joint Adaptation Networks, ICML 2017",
+            tables="cited in Section 1",
+        ),
+        Method(
+            "dann",
+            (_SOURCE, term("dann")),
+            summary="Features that a domain discriminator cannot tell apart.",
+            reference="Ganin et al.: Domain-Adversarial Training of Neural Networks, JMLR 2016",
+            tables="Office-Home, Sentiment, VisDA, DomainNet",
+        ),
+        Method(
+            "cdan",
+            (_SOURCE, term("cdan")),
+            summary="DANN conditioned on the predictions.",
+            reference="Long et al.: Conditional Adversarial Domain Adaptation, NeurIPS 2018",
+            tables="Office-Home, VisDA, Digits",
+        ),
+        Method(
+            "cdan+e",
+            (_SOURCE, term("cdan", entropy=True)),
+            summary="CDAN that gives certain samples more weight.",
+            reference="Long et al.: Conditional Adversarial Domain Adaptation, NeurIPS 2018",
+        ),
+        Method(
+            "mcd",
+            (_SOURCE, term("mcd")),
+            update=Part("alternating"),
+            summary="Two heads maximise, the backbone minimises their discrepancy.",
+            reference="Saito et al.: Maximum Classifier Discrepancy, CVPR 2018",
+            tables="VisDA",
+        ),
+        Method(
+            "mdd",
+            (_SOURCE, term("mdd")),
+            summary="Margin disparity discrepancy with an adversarial head.",
+            reference="Zhang et al.: Bridging Theory and Algorithm for Domain Adaptation, ICML 2019",
+            tables="Office-Home, Sentiment, VisDA, DomainNet",
+        ),
+        Method(
+            "mdd+ia",
+            (_SOURCE, term("mdd", margin=2.0, present=True)),
+            sampling=Part("ia"),
+            summary="MDD with class-aligned batches and losses masked to their classes.",
+            reference="Jiang et al.: Implicit Class-Conditioned Domain Alignment, ICML 2020",
+            tables="Office-Home, VisDA",
+        ),
+        Method(
+            "vat",
+            (_SOURCE, term("vat")),
+            summary="Predictions that do not change in the worst direction.",
+            reference="Miyato et al.: Virtual Adversarial Training, TPAMI 2018",
+            tables="Sentiment, VisDA",
+        ),
+        Method(
+            "vat+entropy",
+            (_SOURCE, term("vat"), term("entropy")),
+            summary="VAT and entropy minimisation.",
+            reference="Miyato et al.: Virtual Adversarial Training, TPAMI 2018",
+            tables="Sentiment",
+        ),
+        Method(
+            "mixmatch",
+            (_SOURCE, term("mixmatch")),
+            summary="Sharpened averages over views, mixed with the labelled samples.",
+            reference="Berthelot et al.: MixMatch, NeurIPS 2019",
+            tables="VisDA",
+        ),
+        Method(
+            "fixmatch",
+            (_SOURCE, term("fixmatch")),
+            summary="Confident labels of the weak view teach the strong view.",
+            reference="Sohn et al.: FixMatch, NeurIPS 2020",
+            tables="Office-Home, VisDA, Ablation",
+        ),
+        Method(
+            "fixmatch+tsallis",
+            (_SOURCE, term("fixmatch"), term("tsallis")),
+            summary="FixMatch with the Tsallis entropy of CST.",
+            reference=_PAPER,
+            tables="Ablation",
+        ),
+        Method(
+            "cbst",
+            (_SOURCE, term("cbst")),
+            summary="Class-balanced self-training in rounds of growing portion.",
+            reference="Zou et al.: Class-Balanced Self-Training, ECCV 2018",
+            tables="VisDA",
+        ),
+        Method(
+            "kld",
+            (_SOURCE, term("kld")),
+            summary="CBST with the KLD model regulariser (CRST).",
+            reference="Zou et al.: Confidence Regularized Self-Training, ICCV 2019",
+            tables="VisDA",
+        ),
+        Method(
+            "dirt-t",
+            (
+                _SOURCE,
+                term("dann", 0.1),
+                term("vat", 0.1, source=True),
+                term("entropy", 0.1),
+                term("refine", 0.1),
+            ),
+            summary="VADA (DANN, VAT, conditional entropy), then refinement held back by a teacher.",
+            reference="Shu et al.: A DIRT-T Approach to Unsupervised Domain Adaptation, ICLR 2018",
+            tables="VisDA",
+        ),
+        Method(
+            "cdan+vat+entropy",
+            (_SOURCE, term("cdan"), term("vat"), term("entropy")),
+            summary="Feature adaptation and self-training together.",
+            reference=_PAPER,
+            tables="Office-Home, VisDA",
+        ),
+        Method(
+            "mdd+fixmatch",
+            (_SOURCE, term("mdd"), term("fixmatch")),
+            summary="Feature adaptation and self-training together.",
+            reference=_PAPER,
+            tables="VisDA",
+        ),
+        Method(
+            "afn",
+            (_SOURCE, term("afn", 0.05)),
+            summary="Feature norms that grow step by step.",
+            reference="Xu et al.: Larger Norm More Transferable, ICCV 2019",
+            tables="VisDA",
+        ),
+        Method(
+            "star",
+            (_SOURCE, term("star")),
+            update=Part("alternating"),
+            summary="MCD with heads drawn from a distribution.",
+            reference="Lu et al.: Stochastic Classifiers for Unsupervised Domain Adaptation, CVPR 2020",
+            tables="VisDA",
+        ),
+        Method(
+            "sentry",
+            (_SOURCE, term("sentry")),
+            sampling=Part("balanced"),
+            defaults={"head": "prototype"},
+            summary="A committee of views decides whether entropy goes down or up.",
+            reference="Prabhu et al.: SENTRY, ICCV 2021",
+            tables="Office-Home, VisDA",
+        ),
+        Method(
+            "coal",
+            (_SOURCE, term("coal")),
+            sampling=Part("balanced"),
+            defaults={"head": "prototype"},
+            summary="Prototypes moved by minimax entropy, class-balanced self-training.",
+            reference="Tan, Peng, Saenko: Class-Imbalanced Domain Adaptation, ECCV workshops 2020",
+            tables="DomainNet",
+        ),
+        Method(
+            "rwot",
+            (_SOURCE, term("rwot")),
+            summary="Optimal transport weighted by the reliability of target labels.",
+            reference="Xu et al.: Reliable Weighted Optimal Transport, CVPR 2020",
+            tables="Digits",
+        ),
+        Method(
+            "mcc",
+            (_SOURCE, term("mcc")),
+            summary="Minimum class confusion.",
+            reference="Jin et al.: Minimum Class Confusion for Versatile Domain Adaptation, ECCV 2020",
+        ),
+        Method(
+            "mean-teacher",
+            (_SOURCE, term("mean-teacher", 3.0)),
+            summary="Self-ensembling: the student follows a moving average of itself.",
+            reference="French et al.: Self-Ensembling for Visual Domain Adaptation, ICLR 2018",
+            tables="cited in Section 1",
         ),
         Method(
             "cst",
@@ -130,20 +327,23 @@ def parse_method(text: str) -> Method:
         return CATALOGUE[text]
     words = _words(text)
     terms: dict[str, Part] = {"source": _SOURCE}
-    update, defaults = Part("sgd"), {}
+    update, sampling, defaults = Part("sgd"), Part("uniform"), {}
     while words:
         method, words = _catalogued(words)
         if method is not None:
             terms.update({part.name: part for part in method.terms})
             update = method.update if method.update.name != "sgd" else update
+            sampling = method.sampling if method.sampling.name != "uniform" else sampling
             defaults.update(method.defaults)
             continue
         part, words = _part(words[0]), words[1:]
         if part.name in UPDATES:
             update = part
+        elif part.name in SAMPLERS:
+            sampling = part
         else:
             terms[part.name] = part
-    return Method(text, tuple(terms.values()), update, defaults)
+    return Method(text, tuple(terms.values()), update, sampling, defaults)
 
 
 def _catalogued(words: list[str]) -> tuple[Method | None, list[str]]:
@@ -173,8 +373,8 @@ def _words(text: str) -> list[str]:
 def _part(word: str) -> Part:
     match = _WORD.fullmatch(word)
     name = match[1] if match else word
-    if match is None or (name not in TERMS and name not in UPDATES):
-        known = dict.fromkeys([*TERMS, *UPDATES, *CATALOGUE])
+    if match is None or name not in {**TERMS, **UPDATES, **SAMPLERS}:
+        known = dict.fromkeys([*TERMS, *UPDATES, *SAMPLERS, *CATALOGUE])
         raise ValueError(unknown("term", name, known))
     options = [_setting(item, name) for item in match[2].split(",")] if match[2] else []
     return Part(name, options=dict(options))
@@ -198,7 +398,7 @@ def _setting(text: str, where: str) -> tuple[str, Any]:
 
 def adjusted(method: Method, weights: Iterable[str] = (), options: Iterable[str] = ()) -> Method:
     """``method`` with weights such as ``cycle=2`` and options such as ``cycle.l2=0.01`` put in."""
-    parts = {part.name: part for part in (*method.terms, method.update)}
+    parts = {part.name: part for part in (*method.terms, method.update, method.sampling)}
     terms = [part.name for part in method.terms]
     for text in weights:
         name, value = _setting(text, "--weight")
@@ -215,14 +415,19 @@ def adjusted(method: Method, weights: Iterable[str] = (), options: Iterable[str]
         if name not in parts:
             raise ValueError(f"--option {text}: {unknown('term', name, parts)}")
         parts[name] = dataclasses.replace(parts[name], options={**parts[name].options, option: value})
-    return dataclasses.replace(method, terms=tuple(parts[name] for name in terms), update=parts[method.update.name])
+    return dataclasses.replace(
+        method,
+        terms=tuple(parts[name] for name in terms),
+        update=parts[method.update.name],
+        sampling=parts[method.sampling.name],
+    )
 
 
 def make(part: Part, *arguments: Any) -> Any:
-    """The term or update rule that ``part`` names, made with ``arguments`` and its options."""
+    """The term, update rule or sampling rule that ``part`` names, made with ``arguments`` and its options."""
     import inspect
 
-    module, _, name = {**TERMS, **UPDATES}[part.name].partition(":")
+    module, _, name = {**TERMS, **UPDATES, **SAMPLERS}[part.name].partition(":")
     kind = getattr(import_module(module), name)
     known = list(inspect.signature(kind).parameters)[len(arguments) :]
     for option in part.options:

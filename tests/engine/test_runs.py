@@ -13,6 +13,7 @@ import cst
 from cst.config import Config, load_config
 from cst.engine.run import Run
 from cst.engine.schedules import rate
+from cst.methods import CATALOGUE
 
 SHORT = {"epochs": 4, "steps_per_epoch": 5, "batch_size": 16}
 
@@ -39,7 +40,7 @@ def same(first, second):
     return all(torch.equal(value, second[key]) for key, value in first.items())
 
 
-@pytest.mark.parametrize("method", ["cst", "cst-official", "self-training(start=0.25)", "cst+sam"])
+@pytest.mark.parametrize("method", CATALOGUE)
 def test_an_interrupted_and_resumed_run_ends_with_the_same_weights(method, shifted_blobs, tmp_path):
     from cst.data.arrays import task_from
     from cst.engine.train import train
@@ -187,3 +188,47 @@ def test_a_killed_process_resumes_to_the_same_weights(tmp_path):
     done = subprocess.run(command("--resume", broken), capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert same(*(torch.load(folder / "model.pt", weights_only=True) for folder in (whole, broken)))
+
+
+def test_composition_shares_forward_passes(shifted_blobs):
+    """A sum makes no more passes than its most demanding part."""
+    from cst.data.arrays import task_from
+    from cst.engine.fit import Trainer
+    from cst.engine.train import build_model, resolve
+
+    source, labels, target, _ = shifted_blobs
+    task = task_from((source, labels), target)
+
+    def passes(method):
+        config, parsed = resolve(Config(method=method, batch_size=16), task)
+        model, dim = build_model(task, config)
+        trainer = Trainer(model, task, parsed, config, dim)
+        trainer.learner.train()
+        counted = []
+        model.backbone.register_forward_hook(lambda *_: counted.append(1))
+        trainer.update.take(trainer.wrapped, trainer._step(0))
+        return len(counted)
+
+    assert passes("source-only") == 1
+    assert passes("dann") == 2, "one for each domain, as the statistics of each are its own"
+    assert passes("dann+mcc") == passes("dann+mcc+cycle+entropy+mdd+afn+jan") == passes("dann")
+    assert passes("dann+vat") == passes("vat") == 4
+
+
+def test_what_terms_own_is_trained_and_checkpointed(shifted_blobs, tmp_path):
+    from cst.data.arrays import task_from
+    from cst.engine.fit import Trainer
+    from cst.engine.train import build_model, resolve
+
+    source, labels, target, _ = shifted_blobs
+    task = task_from((source, labels), target)
+    config, method = resolve(Config(method="dann+mdd", **SHORT), task)
+    model, dim = build_model(task, config)
+    trainer = Trainer(model, task, method, config, dim, Run.create(tmp_path / "run", config))
+    before = {name: value.clone() for name, value in trainer.objective.named_parameters()}
+    trainer.fit()
+    after = dict(trainer.objective.named_parameters())
+    assert {"terms.dann.discriminator.0.weight", "terms.mdd.adversary.weight"} <= set(after)
+    assert not any(torch.equal(before[name], after[name]) for name in before)
+    saved = trainer.run.load_checkpoint()["learner"]
+    assert all(torch.equal(saved[f"objective.{name}"], value) for name, value in after.items())

@@ -146,7 +146,7 @@ class TestConfusion:
 class TestStep:
     def test_a_batch_has_no_place_for_target_labels(self):
         names = set(Batch.__dataclass_fields__)
-        assert names == {"source", "labels", "target", "target_indices", "strong"}
+        assert names == {"source", "labels", "target", "target_indices", "strong", "augment"}
 
     def test_passes_are_shared(self, model):
         passes = []

@@ -31,7 +31,7 @@ def demo_figure(histories: dict[tuple[str, int], History], path: Path) -> None:
         if all("alpha" in record for history in runs for record in history):
             _draw_curve(panels["alpha"], method, runs, lambda r: r["alpha"])
     _label(panels["accuracy"], "Target accuracy, % (oracle)")
-    panels["accuracy"].legend(frameon=False, loc="lower right")
+    panels["accuracy"].legend(frameon=False, loc="center right")
     _label(panels["variation"], "Total variation of pseudo-labels (oracle)")
     _label(panels["trip"], "Target head's error on the source, %")
     panels["trip"].set_yscale("symlog", linthresh=1)
@@ -55,6 +55,7 @@ def _label(panel: Axes, title: str) -> None:
     panel.set_xlabel("epoch", fontsize=9)
     panel.spines[["top", "right"]].set_visible(False)
     panel.tick_params(labelsize=8)
+    panel.locator_params(axis="x", integer=True)
 
 
 def _draw_digits(panel: Axes, columns: int = 4) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from cst.methods import CATALOGUE
 from cst.spelling import unknown
 
 
@@ -38,6 +39,11 @@ def _label(method: str, setting: dict[str, Any]) -> str:
 SUITES = {
     suite.name: suite
     for suite in (
+        Suite(
+            "demo",
+            "Every method on the embedded task",
+            tuple(Variant(name, {"method": name}) for name in CATALOGUE),
+        ),
         Suite(
             "batch-norm",
             "Batch-norm statistics on the embedded task",

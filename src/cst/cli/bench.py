@@ -15,7 +15,7 @@ class Bench:
     """Run a suite of methods with several seeds and print the table; it can be interrupted and started again."""
 
     suite: str = field(metadata={POSITIONAL: "SUITE"})
-    """Which suite: batch-norm, cycle-options or ramp."""
+    """Which suite: demo (all methods), batch-norm, cycle-options or ramp."""
     seeds: int = 3
     """How many seeds."""
     jobs: int = 1

@@ -17,23 +17,27 @@ class Methods:
 
     def run(self) -> None:
         """Print the catalogue."""
+        from cst.data import SAMPLERS
         from cst.methods import CATALOGUE
         from cst.terms import TERMS
         from cst.updates import UPDATES
 
         check_json(self.json)
-        fields = ("name", "formula", "summary", "tables", "reference")
+        fields = ("name", "formula", "summary", "tables", "data", "reference")
         rows = [{field: getattr(method, field) for field in fields} for method in CATALOGUE.values()]
         print_table(
             "Methods (train with --method NAME)",
-            ["name", "sum of terms", "what it is", "in the paper"],
-            [[str(row[field]) for field in fields[:4]] for row in rows],
-            left=4,
+            ["name", "sum of terms", "what it is", "in the paper", "data"],
+            [[str(row[field]) for field in fields[:5]] for row in rows],
+            left=5,
         )
         print(f"Terms:        {', '.join(TERMS)}")
         print(f"Update rules: {', '.join(UPDATES)}")
+        print(f"Sampling:     {', '.join(SAMPLERS)}")
         print("Any sum is a method: --method cycle+tsallis, --method 'cycle+tsallis(alpha=1.5)+sam'.")
-        write_json(self.json, {"methods": rows, "terms": list(TERMS), "updates": list(UPDATES)})
+        write_json(
+            self.json, {"methods": rows, "terms": list(TERMS), "updates": list(UPDATES), "sampling": list(SAMPLERS)}
+        )
 
 
 @dataclass(frozen=True)

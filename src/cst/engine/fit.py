@@ -14,7 +14,7 @@ from torch import Tensor
 from cst.config import Config
 from cst.data import views
 from cst.data.domains import Task
-from cst.data.streams import Stream
+from cst.data.samplers import Uniform
 from cst.engine.evaluation import oracle_metrics, predict, target_head_error
 from cst.engine.memory import Memory
 from cst.engine.objective import Learner, Objective
@@ -75,23 +75,24 @@ class Trainer:
         self.objective = Objective(method, problem, config.ramp_epochs)
         self.learner = Learner(model, self.objective)
         self.model = model
+        self.objective.attach(model)
         optimizer = torch.optim.SGD(self._groups(), lr=self.lr, momentum=config.momentum)
         self.wrapped, self.optimizer = self.fabric.setup(self.learner, optimizer)
         self.update = make(method.update, self.optimizer, self.fabric.backward)
-        self.source_stream = Stream(len(task.source), self.batch_size, seed=2 * config.seed)
-        self.target_stream = Stream(len(task.target), self.batch_size, seed=2 * config.seed + 1)
+        sizes = (len(task.target), task.num_classes, self.batch_size, config.seed)
+        self.sampler: Uniform = make(method.sampling, task.source.labels, *sizes)
         self.memory = Memory(MEMORY, self.batch_size)
         self.history: list[dict[str, Any]] = []
 
     def _groups(self) -> list[dict[str, Any]]:
         """The backbone learns at its own rate; the head and what terms own learn at the full one."""
-        backbone = list(self.model.backbone.parameters())
-        rest = [*self.model.head.parameters(), *self.objective.parameters()]
+        heads = [*self.model.head.parameters(), *(p for p in self.objective.parameters() if p.requires_grad)]
         decay = self.config.weight_decay
-        groups = [
-            {"params": backbone, "scale": self.config.backbone_lr, "weight_decay": decay},
-            {"params": rest, "scale": 1.0, "weight_decay": decay},
+        groups: list[dict[str, Any]] = [
+            {"role": "backbone", "params": list(self.model.backbone.parameters()), "scale": self.config.backbone_lr},
+            {"role": "heads", "params": heads, "scale": 1.0},
         ]
+        groups = [{**group, "weight_decay": decay} for group in groups]
         return [group for group in groups if group["params"]]
 
     def fit(self) -> list[dict[str, Any]]:
@@ -112,6 +113,7 @@ class Trainer:
         began, cpu_began = time.perf_counter(), time.process_time()
         torch.manual_seed((self.config.seed * 1_000_003 + epoch + 1) % 2**63)
         self.learner.train()
+        self.sampler.start_epoch(lambda: predict(self.model, self.task.target)[1])
         self.objective.start_epoch(
             Epoch(
                 epoch,
@@ -126,7 +128,9 @@ class Trainer:
             number = epoch * self.steps_per_epoch + place
             self._set_rate(number, epoch)
             step = self._step(number)
-            for name, loss in self._take(step).items():
+            taken = self._take(step)
+            self.objective.after_step(self.model)
+            for name, loss in taken.items():
                 losses[name] = losses.get(name, 0.0) + loss / self.steps_per_epoch
             self.memory.add(step)
             counts += torch.bincount(self.memory.batches[-1][-1].cpu(), minlength=len(counts))
@@ -169,8 +173,7 @@ class Trainer:
         return record
 
     def _step(self, number: int) -> Step:
-        source = self.source_stream.batch(number)
-        target = self.target_stream.batch(number)
+        source, target = self.sampler.batch(number)
         inputs = self.task.target.take(target)
         augment = views.mild if self.config.augment == "mild" else lambda x: x
         batch = Batch(
@@ -179,6 +182,7 @@ class Trainer:
             target=augment(inputs),
             target_indices=target,
             strong=views.strong(inputs) if "strong" in self.objective.views else None,
+            augment=views.strong,
         )
         moved = Batch(**self.fabric.to_device(vars(batch)))
         epochs = number / self.steps_per_epoch

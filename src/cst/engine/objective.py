@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from cst.methods import Method, make
 from cst.models.model import Model
-from cst.terms.contract import Epoch, Problem, Step, Term
+from cst.terms.contract import Epoch, Network, Problem, Step, Term
 
 
 class Objective(nn.Module):
@@ -36,10 +36,21 @@ class Objective(nn.Module):
 
     def forward(self, step: Step) -> dict[str, Tensor]:
         """Every term's loss, unweighted, and the weighted total."""
-        losses = {name: term(step) for name, term in self.items()}
+        silent = {name for _, term in self.items() for name in term.replaces(step)}
+        losses = {name: term(step) for name, term in self.items() if name not in silent}
         parts = [self.weight(name, step.epochs) * loss for name, loss in losses.items()]
         losses["total"] = sum(parts[1:], start=parts[0])
         return losses
+
+    def attach(self, network: Network) -> None:
+        """Show every term the model."""
+        for _, term in self.items():
+            term.attach(network)
+
+    def after_step(self, network: Network) -> None:
+        """Tell every term that the weights have changed."""
+        for _, term in self.items():
+            term.after_step(network)
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Tell every term."""

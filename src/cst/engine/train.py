@@ -60,7 +60,8 @@ def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -
     else:
         backbone = copy.deepcopy(backbone)
     dim = feature_dim(nn.Sequential(prepare, backbone), example)
-    return Model(backbone, head(dim, task.num_classes, config.bottleneck or 0), config.batch_norm, prepare), dim
+    source_head = head(dim, task.num_classes, config.bottleneck or 0, config.head or "linear")
+    return Model(backbone, source_head, config.batch_norm, prepare), dim
 
 
 def _standardize(task: Task) -> Standardize:

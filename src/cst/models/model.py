@@ -25,15 +25,28 @@ class Standardize(nn.Module):
         return (inputs - self.mean) / self.std
 
 
-def head(feature_dim: int, num_classes: int, bottleneck: int = 0) -> nn.Module:
+class Prototypes(nn.Linear):
+    """One prototype for each class; logits are similarities ``w_k . z / ||z||`` over a temperature."""
+
+    def __init__(self, feature_dim: int, num_classes: int, temperature: float = 0.05) -> None:
+        super().__init__(feature_dim, num_classes, bias=False)
+        self.temperature = temperature
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Similarities."""
+        return super().forward(nn.functional.normalize(inputs, dim=-1)) / self.temperature
+
+
+def head(feature_dim: int, num_classes: int, bottleneck: int = 0, kind: str = "linear") -> nn.Module:
     """A linear classifier (the paper), or one behind a bottleneck with batch norm (the published code)."""
+    layer = Prototypes if kind == "prototype" else nn.Linear
     if not bottleneck:
-        return nn.Linear(feature_dim, num_classes)
+        return layer(feature_dim, num_classes)
     return nn.Sequential(
         nn.Linear(feature_dim, bottleneck),
         nn.BatchNorm1d(bottleneck),
         nn.ReLU(),
-        nn.Linear(bottleneck, num_classes),
+        layer(bottleneck, num_classes),
     )
 
 
@@ -69,17 +82,18 @@ class Model(nn.Module):
 
     def features(self, inputs: Tensor, domain: str = "target", track: bool = True) -> Tensor:
         """``h_phi``: inputs [N, ...] -> features [N, d]."""
-        return self._run(nn.Sequential(self.prepare, self.backbone), inputs, domain, track)
+        return self.through(nn.Sequential(self.prepare, self.backbone), inputs, domain, track)
 
     def classify(self, features: Tensor, domain: str = "target", track: bool = True) -> Tensor:
         """``g_theta_s``: features [N, d] -> logits [N, K]."""
-        return self._run(self.head, features, domain, track)
+        return self.through(self.head, features, domain, track)
 
     def forward(self, inputs: Tensor, domain: str = "target") -> Tensor:
         """Logits [N, K]."""
         return self.classify(self.features(inputs, domain), domain)
 
-    def _run(self, part: nn.Module, inputs: Tensor, domain: str, track: bool) -> Tensor:
+    def through(self, part: nn.Module, inputs: Tensor, domain: str = "target", track: bool = True) -> Tensor:
+        """Send ``inputs`` through a part of a network with the batch-norm statistics of ``domain``."""
         for module in part.modules():
             if isinstance(module, DomainBatchNorm):
                 module.domain = domain

@@ -22,6 +22,12 @@ class Network(Protocol):
     def shared_statistics(self) -> bool:
         """Whether source and target go through the network in one concatenated pass."""
 
+    head: nn.Module
+    """``g_theta_s``."""
+
+    def through(self, part: nn.Module, inputs: Tensor, domain: str, track: bool = True) -> Tensor:
+        """Send ``inputs`` through a part of a network with the statistics of ``domain``."""
+
     def features(self, inputs: Tensor, domain: str, track: bool = True) -> Tensor:
         """``h_phi``: inputs [N, ...] -> features [N, d]."""
 
@@ -38,6 +44,8 @@ class Batch:
     target: Tensor
     target_indices: Tensor
     strong: Tensor | None = None
+    augment: Callable[[Tensor], Tensor] | None = None
+    """Draws further strong views, for terms that need several."""
 
 
 class _Pass:
@@ -73,12 +81,12 @@ class View:
             raise LookupError("Only the target's view knows the positions of its samples.")
         return self._indices
 
-    @property
+    @cached_property
     def features(self) -> Tensor:
         """``h_phi(x)``."""
         return self._pass.features[self._rows]
 
-    @property
+    @cached_property
     def logits(self) -> Tensor:
         """``g_theta_s(h_phi(x))``."""
         return self._pass.logits[self._rows]
@@ -99,6 +107,7 @@ class Step:
         epochs: epochs since the start of training, with its fraction; ramps follow it.
         progress: the same as a share of the whole run, 0 to 1.
         track: whether the passes update running statistics (the second pass of SAM does not).
+        phase: which part of an alternating update this is; ``"all"`` where there is one part only.
     """
 
     def __init__(
@@ -109,7 +118,9 @@ class Step:
         epochs: float = 0.0,
         progress: float = 0.0,
         track: bool = True,
+        phase: str = "all",
     ) -> None:
+        self.phase = phase
         self.network, self.batch, self.views = network, batch, frozenset(views)
         self.epochs, self.progress, self.track = epochs, progress, track
         self.labels = batch.labels
@@ -132,9 +143,9 @@ class Step:
             raise LookupError("No term of this objective asked for strong views: add 'strong' to its views.")
         return View(_Pass(self.network, self.batch.strong, "target", False), slice(None), self.batch.target_indices)
 
-    def again(self) -> Step:
+    def again(self, phase: str | None = None) -> Step:
         """The same step at the present weights, everything computed anew, running statistics left alone."""
-        return Step(self.network, self.batch, self.views, self.epochs, self.progress, track=False)
+        return Step(self.network, self.batch, self.views, self.epochs, self.progress, False, phase or self.phase)
 
 
 @dataclass(frozen=True)
@@ -172,12 +183,22 @@ class Term(nn.Module):
         super().__init__()
         self.problem = problem
 
+    def attach(self, network: Network) -> None:
+        """Called once before training, with the freshly made model: the place to copy a part of it."""
+
     def forward(self, step: Step) -> Tensor:
         """The loss of this step, a scalar."""
         raise TypeError(f"{type(self).__name__} does not say what its loss is: give it a forward.")
 
+    def replaces(self, step: Step) -> tuple[str, ...]:
+        """Names of other terms that this one stands in for in this step."""
+        return ()
+
     def start_epoch(self, epoch: Epoch) -> None:
         """Called before the first step of every epoch."""
+
+    def after_step(self, network: Network) -> None:
+        """Called after every step, at the new weights."""
 
     def metrics(self) -> dict[str, object]:
         """What the epoch's record should say of this term, beside its loss."""

@@ -3,4 +3,5 @@
 UPDATES = {
     "sgd": "cst.updates.sgd:Plain",
     "sam": "cst.updates.sam:SharpnessAware",
+    "alternating": "cst.updates.alternating:Alternating",
 }

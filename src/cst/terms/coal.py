@@ -1,0 +1,45 @@
+"""COAL: adaptation when the classes are imbalanced (Tan, Peng, Saenko, 2020)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from cst.functional import tsallis_entropy
+from cst.terms.cbst import CBST
+from cst.terms.contract import Problem, Step
+from cst.terms.reversal import reverse_gradient
+
+
+class COAL(CBST):
+    """Prototypes drawn to the target by minimax entropy, and class-balanced self-training.
+
+    The head holds one prototype for each class and compares features with it by similarity (the head
+    ``prototype``). The prototypes maximise the entropy on the target, which moves them towards it; the
+    backbone minimises it, which gathers features around them: one loss, with the gradient reversed
+    between them. Together with the sampling rule ``balanced``.
+
+    Args:
+        problem: sizes.
+        minimax: weight of the entropy.
+        start, portion, growth, limit: of the self-training, as in ``cbst``.
+    """
+
+    ramped = True
+
+    def __init__(
+        self,
+        problem: Problem,
+        minimax: float = 0.1,
+        start: float = 0.15,
+        portion: float = 0.05,
+        growth: float = 0.05,
+        limit: float = 0.5,
+    ) -> None:
+        super().__init__(problem, start, portion, growth, limit)
+        self.minimax = minimax
+
+    def forward(self, step: Step) -> Tensor:
+        """Self-training minus the entropy, seen through a gradient reversal."""
+        reversed_features = reverse_gradient(step.target.features)
+        logits = step.network.classify(reversed_features, "target", step.track)
+        return super().forward(step) - self.minimax * tsallis_entropy(logits.softmax(-1), 1.0).mean()

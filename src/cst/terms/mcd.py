@@ -1,0 +1,46 @@
+"""MCD: two heads that disagree where the target is not understood (Saito et al., 2018)."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cst.terms.contract import Network, Step, Term
+from cst.terms.heads import twin_head
+
+
+class MCD(Term):
+    """Maximum classifier discrepancy, in the three phases of the update rule ``alternating``.
+
+    ``all``: both heads and the backbone learn the source. ``heads``: the heads also maximise their
+    discrepancy ``E_Q |p_1 - p_2|`` on the target. ``features``: the backbone alone minimises it.
+    """
+
+    def attach(self, network: Network) -> None:
+        """Make the second head."""
+        self.second: nn.Module = twin_head(network)
+
+    def outputs(self, step: Step, domain: str) -> tuple[Tensor, Tensor]:
+        """Logits of both heads on one domain."""
+        view = step.source if domain == "source" else step.target
+        return view.logits, step.network.through(self.second, view.features, domain, step.track)
+
+    def discrepancy(self, step: Step) -> Tensor:
+        """``E_Q |p_1 - p_2|``, mean over samples and classes."""
+        first, second = self.outputs(step, "target")
+        return (first.softmax(-1) - second.softmax(-1)).abs().mean()
+
+    def source_loss(self, step: Step) -> Tensor:
+        """Cross-entropy of the second head; the first one's is the term ``source``."""
+        return F.cross_entropy(self.outputs(step, "source")[1], step.labels)
+
+    def replaces(self, step: Step) -> tuple[str, ...]:
+        """The backbone's own phase looks at the discrepancy only."""
+        return ("source",) if step.phase == "features" else ()
+
+    def forward(self, step: Step) -> Tensor:
+        """The loss of the present phase."""
+        if step.phase == "features":
+            return self.discrepancy(step)
+        loss = self.source_loss(step)
+        return loss - self.discrepancy(step) if step.phase == "heads" else loss

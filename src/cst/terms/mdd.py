@@ -1,0 +1,61 @@
+"""MDD: margin disparity discrepancy with an adversarial head (Zhang et al., 2019)."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cst.functional import pseudo_labels
+from cst.terms.contract import Network, Problem, Step, Term
+from cst.terms.heads import twin_head
+from cst.terms.reversal import reverse_gradient, warm_start
+
+ABSENT = -1e4
+
+
+class MDD(Term):
+    """``gamma E_P CE(f', f) + E_Q -log(1 - p'_f)``: f' agrees with f on the source and contradicts it on the target.
+
+    The backbone gets the reversed gradient; the source head gets none.
+
+    Args:
+        problem: sizes.
+        margin: gamma, the weight of the source part.
+        strength: scale of the reversed gradient at the end of training.
+        present: mask the classes that do not occur among the batch's source labels, as implicit
+            alignment does together with the sampling rule ``ia``.
+    """
+
+    def __init__(self, problem: Problem, margin: float = 4.0, strength: float = 0.1, present: bool = False) -> None:
+        super().__init__(problem)
+        self.margin, self.strength, self.present = margin, strength, present
+
+    def attach(self, network: Network) -> None:
+        """Make the adversarial head."""
+        self.adversary: nn.Module = twin_head(network)
+
+    def forward(self, step: Step) -> Tensor:
+        """The disparity, to be minimised by the adversary and maximised by the backbone."""
+        scale = self.strength * warm_start(step.progress)
+        absent = self._absent(step.labels)
+        losses = []
+        for view, domain in ((step.source, "source"), (step.target, "target")):
+            features = reverse_gradient(view.features, scale)
+            logits = step.network.through(self.adversary, features, domain, step.track).masked_fill(absent, ABSENT)
+            agreed = pseudo_labels(view.logits.detach().masked_fill(absent, ABSENT))
+            losses.append(F.cross_entropy(logits, agreed) if domain == "source" else _contradiction(logits, agreed))
+        return self.margin * losses[0] + losses[1]
+
+    def _absent(self, labels: Tensor) -> Tensor:
+        absent = torch.zeros(self.problem.num_classes, dtype=torch.bool, device=labels.device)
+        if self.present:
+            absent[:] = True
+            absent[labels] = False
+        return absent
+
+
+def _contradiction(logits: Tensor, labels: Tensor) -> Tensor:
+    """``E -log(1 - p_y)``, stable for p_y near one: ``logsumexp(all) - logsumexp(others)``."""
+    others = logits.scatter(1, labels.unsqueeze(1), ABSENT)
+    return (logits.logsumexp(1) - others.logsumexp(1)).mean()
