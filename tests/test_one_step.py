@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from cst.engine.objective import Learner, Objective
-from cst.methods import parse_method
+from cst.grammar import parse_method
 from cst.models.model import Model
 from cst.terms.contract import Batch, Problem, Step
 from cst.updates.sgd import Plain

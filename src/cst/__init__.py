@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from cst.adapted import Adapted, load
     from cst.api import adapt
     from cst.config import Config
-    from cst.methods import parse_method
+    from cst.grammar import parse_method
 
 __version__ = "0.1.0"
 __all__ = ["Adapted", "Config", "__version__", "adapt", "functional", "load", "parse_method"]
@@ -20,7 +20,7 @@ _HOMES = {
     "Adapted": "cst.adapted",
     "load": "cst.adapted",
     "Config": "cst.config",
-    "parse_method": "cst.methods",
+    "parse_method": "cst.grammar",
 }
 
 

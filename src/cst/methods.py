@@ -1,23 +1,12 @@
-"""The catalogue of methods and the grammar that combines them; it reads like the paper's tables.
+"""The catalogue of methods; it reads like the paper's tables.
 
-A method is a sum of terms, an update rule and a sampling rule. ``cycle+tsallis``, ``cst+sam`` and
-``source+cycle+tsallis(alpha=1.5)`` are methods; a word is a name from the catalogue, a term, an update
-rule, or a sampling rule. The supervised loss ``source`` is part of every method without being named.
+A method is a sum of terms, an update rule and a sampling rule. The grammar in `cst.grammar` combines them freely.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
-
-from cst.data import SAMPLERS
-from cst.spelling import unknown
-from cst.terms import TERMS
-from cst.updates import UPDATES
 
 
 @dataclass(frozen=True)
@@ -317,121 +306,3 @@ CATALOGUE = {
         ),
     )
 }
-
-_WORD = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
-
-
-def parse_method(text: str) -> Method:
-    """The method that a name or a sum stands for."""
-    if text in CATALOGUE:
-        return CATALOGUE[text]
-    words = _words(text)
-    terms: dict[str, Part] = {"source": _SOURCE}
-    update, sampling, defaults = Part("sgd"), Part("uniform"), {}
-    while words:
-        method, words = _catalogued(words)
-        if method is not None:
-            terms.update({part.name: part for part in method.terms})
-            update = method.update if method.update.name != "sgd" else update
-            sampling = method.sampling if method.sampling.name != "uniform" else sampling
-            defaults.update(method.defaults)
-            continue
-        part, words = _part(words[0]), words[1:]
-        if part.name in UPDATES:
-            update = part
-        elif part.name in SAMPLERS:
-            sampling = part
-        else:
-            terms[part.name] = part
-    return Method(text, tuple(terms.values()), update, sampling, defaults)
-
-
-def _catalogued(words: list[str]) -> tuple[Method | None, list[str]]:
-    """The longest run of words, from the first, that the catalogue knows, and the words after it."""
-    for count in range(len(words), 0, -1):
-        name = "+".join(words[:count])
-        if name in CATALOGUE:
-            return CATALOGUE[name], words[count:]
-    return None, words
-
-
-def _words(text: str) -> list[str]:
-    """Split at the plus signs that stand outside parentheses."""
-    words, depth = [""], 0
-    for sign in text:
-        depth += {"(": 1, ")": -1}.get(sign, 0)
-        if sign == "+" and depth == 0:
-            words.append("")
-        else:
-            words[-1] += sign
-    words = [word.strip() for word in words]
-    if depth != 0 or not all(words):
-        raise ValueError(f"Method '{text}' is not a sum of terms: write it like cycle+tsallis or tsallis(alpha=1.5).")
-    return words
-
-
-def _part(word: str) -> Part:
-    match = _WORD.fullmatch(word)
-    name = match[1] if match else word
-    if match is None or name not in {**TERMS, **UPDATES, **SAMPLERS}:
-        known = dict.fromkeys([*TERMS, *UPDATES, *SAMPLERS, *CATALOGUE])
-        raise ValueError(unknown("term", name, known))
-    options = [_setting(item, name) for item in match[2].split(",")] if match[2] else []
-    return Part(name, options=dict(options))
-
-
-def _setting(text: str, where: str) -> tuple[str, Any]:
-    """``alpha=1.5`` -> ``("alpha", 1.5)``."""
-    import yaml
-
-    key, equals, value = (piece.strip() for piece in text.partition("="))
-    if not (key and equals and value):
-        raise ValueError(f"'{text.strip()}' of {where} is not a setting: write name=value.")
-    parsed = yaml.safe_load(value)
-    if isinstance(parsed, str):  # YAML 1.1 reads 1e-3 as text
-        try:
-            parsed = float(parsed)
-        except ValueError:
-            return key, parsed
-    return key, parsed
-
-
-def adjusted(method: Method, weights: Iterable[str] = (), options: Iterable[str] = ()) -> Method:
-    """``method`` with weights such as ``cycle=2`` and options such as ``cycle.l2=0.01`` put in."""
-    parts = {part.name: part for part in (*method.terms, method.update, method.sampling)}
-    terms = [part.name for part in method.terms]
-    for text in weights:
-        name, value = _setting(text, "--weight")
-        if name not in terms:
-            raise ValueError(f"--weight {text}: {unknown('term', name, terms)}")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"--weight {text}: '{value}' is not a number.")
-        parts[name] = dataclasses.replace(parts[name], weight=float(value))
-    for text in options:
-        path, value = _setting(text, "--option")
-        name, dot, option = path.partition(".")
-        if not dot:
-            raise ValueError(f"--option {text}: write term.option=value, for instance cycle.l2=0.01.")
-        if name not in parts:
-            raise ValueError(f"--option {text}: {unknown('term', name, parts)}")
-        parts[name] = dataclasses.replace(parts[name], options={**parts[name].options, option: value})
-    return dataclasses.replace(
-        method,
-        terms=tuple(parts[name] for name in terms),
-        update=parts[method.update.name],
-        sampling=parts[method.sampling.name],
-    )
-
-
-def make(part: Part, *arguments: Any) -> Any:
-    """The term, update rule or sampling rule that ``part`` names, made with ``arguments`` and its options."""
-    import inspect
-
-    module, _, name = {**TERMS, **UPDATES, **SAMPLERS}[part.name].partition(":")
-    kind = getattr(import_module(module), name)
-    known = list(inspect.signature(kind).parameters)[len(arguments) :]
-    for option in part.options:
-        if option not in known:
-            listed = unknown("option", option, known) if known else f"it has no options, but got '{option}'."
-            raise ValueError(f"{part.name}: {listed}")
-    return kind(*arguments, **part.options)

@@ -8,7 +8,7 @@ from cst.bench.suites import SUITES, Suite, Variant, find_suite
 from cst.bench.tables import markdown, spread, summary
 from cst.cli.main import main
 from cst.config import config_from
-from cst.methods import adjusted, parse_method
+from cst.grammar import adjusted, parse_method
 
 SHORT = {"epochs": 1, "steps_per_epoch": 3}
 TINY = Suite(

@@ -10,7 +10,8 @@ from torch import nn
 
 from cst.data.views import strong
 from cst.engine.objective import Learner, Objective
-from cst.methods import make, parse_method, term
+from cst.grammar import make, parse_method
+from cst.methods import term
 from cst.models.model import Model, Prototypes
 from cst.terms.cbst import class_balanced_labels
 from cst.terms.confusion import class_normalized_entropy

@@ -4,7 +4,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from cst.functional import tsallis_entropy
-from cst.methods import make, term
+from cst.grammar import make
+from cst.methods import term
 from cst.models.model import Model
 from cst.terms.confusion import class_normalized_entropy
 from cst.terms.contract import Batch, Epoch, Problem, Step

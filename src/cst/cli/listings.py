@@ -28,7 +28,10 @@ class Methods:
         print_table(
             "Methods (train with --method NAME)",
             ["name", "sum of terms", "what it is", "in the paper", "data"],
-            [[str(row[field]) for field in fields[:5]] for row in rows],
+            [
+                [r["name"], r["formula"], f"{r['summary']}\n{r['reference']}".strip(), r["tables"], r["data"]]
+                for r in rows
+            ],
             left=5,
         )
         print(f"Terms:        {', '.join(TERMS)}")

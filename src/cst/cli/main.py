@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -42,6 +43,9 @@ def main(arguments: list[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else arguments
     try:
         status = _run(words)
+    except BrokenPipeError:  # the reader of our output, 'head' for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
     except (ValueError, OSError) as error:
         print(f"cst: {_sentence(error)}", file=sys.stderr)
         status = 2

@@ -50,7 +50,7 @@ class Train(Config):
         config = self._config()
 
         from cst.data.tasks import check_task, load_task
-        from cst.methods import adjusted, parse_method
+        from cst.grammar import adjusted, parse_method
 
         check_task(config.task)
         adjusted(parse_method(config.method), config.weight, config.option)

@@ -20,7 +20,8 @@ from cst.engine.memory import Memory
 from cst.engine.objective import Learner, Objective
 from cst.engine.run import Run
 from cst.engine.schedules import rate
-from cst.methods import Method, make
+from cst.grammar import make
+from cst.methods import Method
 from cst.models.model import Model
 from cst.terms.contract import Batch, Epoch, Problem, Step
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from cst.methods import Method, make
+from cst.grammar import make
+from cst.methods import Method
 from cst.models.model import Model
 from cst.terms.contract import Epoch, Network, Problem, Step, Term
 

@@ -14,7 +14,8 @@ from cst.data.domains import Task, TensorSamples
 from cst.engine.evaluation import evaluate
 from cst.engine.fit import Listener, Trainer
 from cst.engine.run import Run
-from cst.methods import Method, adjusted, parse_method
+from cst.grammar import adjusted, parse_method
+from cst.methods import Method
 from cst.models.backbones import build_backbone
 from cst.models.model import Model, Standardize, feature_dim, head
 

@@ -35,8 +35,10 @@ class CBST(Term):
         portion: labelled share of each class in the first round.
         growth: by how much the portion grows with each round.
         limit: the largest portion.
-        smoothing: weight of the model regulariser ``KL(uniform || p)`` (CRST's MRKLD); 0 is CBST.
+        smoothing: weight of the model regulariser ``KL(uniform || p)`` (CRST's MRKLD); 0 for CBST.
     """
+
+    default_smoothing = 0.0
 
     def __init__(
         self,
@@ -45,11 +47,11 @@ class CBST(Term):
         portion: float = 0.2,
         growth: float = 0.05,
         limit: float = 0.8,
-        smoothing: float = 0.0,
+        smoothing: float | None = None,
     ) -> None:
         super().__init__(problem)
         self.start, self.portion, self.growth, self.limit = start, portion, growth, limit
-        self.smoothing = smoothing
+        self.smoothing = self.default_smoothing if smoothing is None else smoothing
         self.labels: Tensor
         self.register_buffer("labels", torch.full((problem.num_target,), UNLABELLED))
 
@@ -85,13 +87,4 @@ class KLD(CBST):
     ``(y + a u) / (1 + a)``.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: float = 0.15,
-        portion: float = 0.2,
-        growth: float = 0.05,
-        limit: float = 0.8,
-        smoothing: float = 0.1,
-    ) -> None:
-        super().__init__(problem, start, portion, growth, limit, smoothing)
+    default_smoothing = 0.1

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from cst.terms.confusion import Confusion
-from cst.terms.contract import Problem, Step
+from cst.terms.contract import Problem
 
 
 class MCC(Confusion):
@@ -13,7 +11,3 @@ class MCC(Confusion):
 
     def __init__(self, problem: Problem, temperature: float = 2.5) -> None:
         super().__init__(problem, alpha=2.0, temperature=temperature)
-
-    def forward(self, step: Step) -> Tensor:
-        """The confusion of the batch."""
-        return super().forward(step)

@@ -1,6 +1,7 @@
 import pytest
 
-from cst.methods import CATALOGUE, adjusted, make, parse_method
+from cst.grammar import adjusted, make, parse_method
+from cst.methods import CATALOGUE
 from cst.terms.contract import Problem
 
 PROBLEM = Problem(3, 4, 10)

@@ -1,0 +1,22 @@
+"""What the README promises of the embedded task, with the seeds it promises it for."""
+
+import statistics
+
+from cst.bench.runner import jobs_of, rows_of, run_suite
+from cst.bench.suites import Suite, Variant
+
+METHODS = ("source-only", "self-training", "cst")
+
+
+def test_cst_is_well_above_source_only_and_self_training(tmp_path):
+    suite = Suite("promise", "The demo", tuple(Variant(name, {"method": name}) for name in METHODS))
+    jobs = jobs_of(suite, 3, tmp_path)
+    run_suite(jobs, 2, print)
+    rows = rows_of(jobs)
+    accuracy = {name: statistics.mean(r["accuracy"] for r in rows if r["variant"] == name) for name in METHODS}
+    assert accuracy["cst"] >= accuracy["source-only"] + 0.12
+    assert accuracy["cst"] > accuracy["self-training"]
+    for job in jobs:
+        if job.variant.name == "cst":
+            alphas = [record["alpha"] for record in job.run.history()]
+            assert alphas[-1] < alphas[0], "alpha falls over training, as in the paper's Figure 6"
