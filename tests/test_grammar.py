@@ -85,6 +85,8 @@ def test_mistakes_get_one_sentence(text, sentence):
     [
         (["cicle=2"], [], "did you mean 'cycle'"),
         (["cycle=much"], [], "not a number"),
+        (["cycle=.nan"], [], "not a number"),
+        (["cycle=["], [], "plain value"),
         ([], ["cycle=2"], "term.option=value"),
         ([], ["vat.eps=2"], "Unknown term 'vat'"),
     ],
@@ -97,3 +99,43 @@ def test_wrong_adjustments(weights, options, sentence):
 def test_unknown_option_of_a_term():
     with pytest.raises(ValueError, match="cycle: Unknown option 'l3': did you mean 'l2'"):
         make(parse_method("cycle(l3=1)").terms[1], PROBLEM)
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [
+        ("mcd+fixmatch", "source + mcd + fixmatch, updated by alternating"),
+        ("afn(step=2)+cycle", "source + 0.05 afn(step=2) + cycle"),
+        ("mean-teacher(decay=0.9)", "source + 3 mean-teacher(decay=0.9)"),
+        ("sentry(committee=5)", "source + sentry(committee=5), sampled by balanced"),
+        ("ia+mdd", "source + mdd(present=true), sampled by ia"),
+        ("mdd(margin=3)+ia", "source + mdd(present=true, margin=3), sampled by ia"),
+        ("kld+dann", "source + kld + dann"),
+    ],
+)
+def test_a_method_keeps_what_makes_it_work_in_a_sum(text, formula):
+    assert parse_method(text).formula == formula
+
+
+@pytest.mark.parametrize("text", ["mcd+sam", "cst+sam+mcd", "mdd+ia+sentry"])
+def test_two_rules_at_once_are_refused(text):
+    with pytest.raises(ValueError, match="at once: leave one of them out"):
+        parse_method(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("cycle(l2=abc)", "cycle: l2 must be a number, got 'abc'"),
+        ("cycle(normalize=maybe)", "normalize must be true or false"),
+        ("tsallis(alpha=-1)", "alpha must be positive"),
+        ("tsallis(samples=1.5)", "samples must be a whole number"),
+        ("mixmatch(ramp=0)", "must be positive"),
+        ("cycle(l2=-1)", "l2 must be positive"),
+        ("cycle(l2=.nan)", "l2 must be a number"),
+        ("cst(alpha=1)", "takes no options of its own"),
+    ],
+)
+def test_options_are_checked(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        [make(part, PROBLEM) for part in parse_method(text).terms]

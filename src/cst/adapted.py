@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from torch import nn
 from cst.config import Config, load_config, save_config
 from cst.data.arrays import samples_from
 from cst.engine.evaluation import predict
-from cst.engine.run import Run
+from cst.engine.run import Run, reading
 from cst.engine.train import CUSTOM
 from cst.models.backbones import build_backbone
 from cst.models.model import Model, Standardize, head
@@ -40,9 +41,10 @@ class Adapted:
         config: Config,
         backbone: str,
         history: list[dict[str, Any]],
+        bytes_in: bool = False,
     ) -> None:
         self.model, self.classes, self.input_shape = model, classes, input_shape
-        self.config, self.backbone, self.history = config, backbone, history
+        self.config, self.backbone, self.history, self.bytes_in = config, backbone, history, bytes_in
 
     def predict(self, inputs: Any) -> NDArray[Any]:
         """The class of each input, as a label of the kind that training was given."""
@@ -61,7 +63,12 @@ class Adapted:
         return found
 
     def _run(self, inputs: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        samples = samples_from(inputs, "input", as_images=self.backbone != CUSTOM)
+        samples = samples_from(inputs, "new", as_images=self.backbone != CUSTOM)
+        if samples.bytes_in != self.bytes_in:
+            kinds = ("numbers", "bytes (uint8)")
+            raise ValueError(
+                f"The model was trained on {kinds[self.bytes_in]}, but the new inputs are {kinds[not self.bytes_in]}."
+            )
         shape = tuple(samples.take(torch.tensor([0])).shape[1:])
         if shape != self.input_shape:
             raise ValueError(f"One input has shape {shape}, but the model was trained on inputs of {self.input_shape}.")
@@ -77,6 +84,7 @@ class Adapted:
             "classes": list(self.classes),
             "input_shape": list(self.input_shape),
             "backbone": self.backbone,
+            "bytes": self.bytes_in,
         }
         (run.folder / "model.json").write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
         save_config(self.config, run.config_file)
@@ -96,26 +104,32 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
         unfinished = run.checkpoint_file.is_file()
         hint = f"finish it first with 'cst train --resume {folder}'." if unfinished else "name a finished run."
         raise ValueError(f"{folder} holds no adapted model: {hint}")
-    description = json.loads(description_file.read_text(encoding="utf-8"))
+    with reading(description_file):
+        description = json.loads(description_file.read_text(encoding="utf-8"))
+        description = {key: description[key] for key in ("classes", "input_shape", "backbone", "bytes")}
+    with reading(weights_file):
+        weights = dict(torch.load(weights_file, map_location="cpu", weights_only=True))
     config = load_config(run.config_file)
-    weights = torch.load(weights_file, map_location="cpu", weights_only=True)
     shape = tuple(description["input_shape"])
     if description["backbone"] == CUSTOM and backbone is None:
         raise ValueError(
             f"The model in {folder} has a backbone of your own: pass it, as load(folder, backbone=module)."
         )
     prepare: nn.Module | None = None
-    if backbone is None:
+    if backbone is not None:
+        backbone = copy.deepcopy(backbone)
+    else:
         backbone = build_backbone(description["backbone"], shape)
         prepare = Standardize(weights["prepare.mean"], weights["prepare.std"])
     classes = tuple(description["classes"])
     first = weights["head.0.weight" if config.bottleneck else "head.weight"]
     source_head = head(first.shape[1], len(classes), config.bottleneck or 0, config.head or "linear")
-    model = Model(backbone, source_head, config.batch_norm, prepare)
+    model = Model(backbone, source_head, config.batch_norm or "per-domain", prepare)
     try:
         model.load_state_dict(weights)
     except RuntimeError:
         raise ValueError(
             f"The weights in {folder} do not fit this backbone: pass the one it was trained with."
         ) from None
-    return Adapted(model.eval(), classes, shape, config, description["backbone"], run.history())
+    name, bytes_in = description["backbone"], description["bytes"]
+    return Adapted(model.eval(), classes, shape, config, name, run.history(), bytes_in)

@@ -50,6 +50,10 @@ def adapt(
     >>> adapted.predict(target).shape
     (150,)
     """
+    if backbone is not None and not isinstance(backbone, str | nn.Module):
+        raise ValueError(f"backbone must be a module, a name or None, got {type(backbone).__name__}.")
+    if resume and "out" not in options:
+        raise ValueError("resume=True needs the folder of the run to continue: pass out=folder.")
     custom = backbone if isinstance(backbone, nn.Module) else None
     name = backbone if isinstance(backbone, str) else "auto"
     values = {"method": method, "backbone": name, "epochs": epochs, "seed": seed, "task": "arrays", **options}

@@ -7,18 +7,28 @@ A field that is ``None`` is decided when training starts: by the method, by the 
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_type_hints
 
 from cst.spelling import unknown
+from cst.types import described, fits, plain
 
 Schedule = Literal["step", "inverse", "constant"]
 BatchNorm = Literal["joint", "per-domain"]
 Augment = Literal["none", "mild"]
 Head = Literal["linear", "prototype"]
+Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
 
-DEFAULTS: dict[str, Any] = {"lr": 0.02, "schedule": "step", "head": "linear", "bottleneck": 0, "batch_size": 64}
+DEFAULTS: dict[str, Any] = {
+    "lr": 0.02,
+    "schedule": "step",
+    "head": "linear",
+    "bottleneck": 0,
+    "batch_norm": "per-domain",
+    "batch_size": 64,
+}
 
 
 @dataclass(frozen=True)
@@ -50,8 +60,8 @@ class Config:
     code's) or constant."""
     ramp_epochs: float = 2.0
     """Epochs over which the weight of entropy terms grows from zero; 0 switches the ramp off."""
-    batch_norm: BatchNorm = "per-domain"
-    """Whose statistics batch norm uses: each domain its own, or one concatenated pass with joint statistics."""
+    batch_norm: BatchNorm | None = None
+    """Whose statistics batch norm uses: per-domain, each its own (default), or joint, of one concatenated pass."""
     head: Head | None = None
     """Last layer of the source head: linear, or prototype for similarities to one prototype a class."""
     bottleneck: int | None = None
@@ -66,8 +76,8 @@ class Config:
     """Seed of everything random in the run."""
     device: str = "auto"
     """Accelerator, as Lightning Fabric names it: auto, cpu, cuda, mps."""
-    precision: str = "32-true"
-    """Precision, as Lightning Fabric names it: 32-true, 16-mixed, bf16-mixed."""
+    precision: Precision = "32-true"
+    """Precision, as Lightning Fabric names it."""
     tensorboard: bool = False
     """Write TensorBoard events into the run folder as well."""
     out: Path | None = None
@@ -76,29 +86,25 @@ class Config:
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", _as_settings(self.weight))
         object.__setattr__(self, "option", _as_settings(self.option))
-        if isinstance(self.out, str):
+        if isinstance(self.out, str | os.PathLike):
             object.__setattr__(self, "out", Path(self.out))
         self._check()
 
     def _check(self) -> None:
-        for name in ("epochs", "steps_per_epoch", "batch_size"):
+        hints = get_type_hints(Config)
+        for field in dataclasses.fields(Config):
+            value = plain(getattr(self, field.name), hints[field.name])
+            object.__setattr__(self, field.name, value)
+            if not fits(value, hints[field.name]):
+                raise ValueError(f"{field.name} must be {described(hints[field.name])}, got {value!r}.")
+        for name, least in (("epochs", 1), ("steps_per_epoch", 1), ("batch_size", 2), ("seed", 0)):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, got {self.seed!r}.")
-        if self.batch_size == 1:
-            raise ValueError(
-                "batch_size must be at least 2: batch statistics and the target head need several samples."
-            )
+            if value is not None and not least <= value < 2**31:
+                raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
         for name in ("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "bottleneck"):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, int | float) or not 0 <= value < float("inf")):
-                raise ValueError(f"{name} must be a number of at least 0, got {value!r}.")
-        for name, known in (("schedule", Schedule), ("batch_norm", BatchNorm), ("augment", Augment), ("head", Head)):
-            value = getattr(self, name)
-            if value is not None and value not in get_args(known):
-                raise ValueError(unknown(f"{name} value", str(value), get_args(known)))
+            if value is not None and value < 0:
+                raise ValueError(f"{name} must be at least 0, got {value!r}.")
 
     def filled(self, **values: Any) -> Config:
         """A copy in which the given values stand where this one has ``None``."""

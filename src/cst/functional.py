@@ -195,7 +195,7 @@ def select_alpha(
 ) -> AlphaSelection:
     """Choose the entropic index by the round trip of equation 9 and Appendix B.3.
 
-    For each alpha a source head is trained on fixed features,
+    For each alpha a source head is trained on fixed features, as far as ``iterations`` descent steps take it,
     ``theta_s,a = argmin L_P(theta) + E_Q S_a(softmax(theta z))`` (cross-entropy on the source); it
     labels the target; a ridge head fitted to those labels is judged on the source by
     :func:`reverse_loss`. The alpha with the smallest reverse loss wins; of equals, the smallest.
@@ -220,7 +220,7 @@ def select_alpha(
     Returns:
         ``(alpha, losses)``: the chosen value and one reverse loss per candidate.
     """
-    if not alphas:
+    if len(alphas) == 0:
         raise ValueError("alphas is empty: give at least one candidate, for instance (1.0, 1.5, 2.0).")
     generator = torch.Generator().manual_seed(seed)
     keep_s = _draw(source_features, max_samples, generator)
@@ -247,7 +247,7 @@ def _labels_under_each_alpha(
     """Pseudo-labels [N_t, A] of the source heads trained with each alpha, all of them at once."""
     z_s, z_t = _design(z_s.float(), False, True), _design(z_t.float(), False, True)
     heads = z_s.new_zeros(z_s.shape[1], len(alphas) * num_classes)
-    index = torch.tensor(alphas, dtype=z_s.dtype, device=z_s.device).unsqueeze(-1)
+    index = torch.as_tensor(alphas, dtype=z_s.dtype, device=z_s.device).unsqueeze(-1)
     onehot = F.one_hot(y_s, num_classes).to(z_s.dtype).unsqueeze(1)
     # Both losses have a curvature of at most 1/2 in the logits: a step of one over the largest
     # curvature in the heads does not diverge.
@@ -302,6 +302,8 @@ def margin(probs: Tensor) -> Tensor:
     >>> margin(torch.tensor([[0.5, 0.25, 0.25]]))
     tensor([0.2500])
     """
+    if probs.shape[-1] < 2:
+        raise ValueError("margin needs probabilities of at least two classes.")
     top = probs.topk(2, dim=-1).values
     return top[..., 0] - top[..., 1]
 

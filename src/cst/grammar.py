@@ -7,15 +7,17 @@ A word is a name from the catalogue, a term, an update rule, or a sampling rule.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Any
+from typing import Any, get_type_hints
 
 from cst.data import SAMPLERS
 from cst.methods import CATALOGUE, Method, Part, term
 from cst.spelling import unknown
 from cst.terms import TERMS
+from cst.types import described, fits
 from cst.updates import UPDATES
 
 _WORD = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
@@ -29,30 +31,41 @@ def parse_method(text: str) -> Method:
     terms: dict[str, Part] = {"source": term("source")}
     update, sampling, defaults = Part("sgd"), Part("uniform"), {}
     while words:
-        method, words = _catalogued(words)
-        if method is not None:
-            terms.update({part.name: part for part in method.terms})
-            update = method.update if method.update.name != "sgd" else update
-            sampling = method.sampling if method.sampling.name != "uniform" else sampling
-            defaults.update(method.defaults)
-            continue
-        part, words = _part(words[0]), words[1:]
-        if part.name in UPDATES:
-            update = part
-        elif part.name in SAMPLERS:
-            sampling = part
-        else:
-            terms[part.name] = part
+        method, words = _next_method(words)
+        terms.update({part.name: part for part in method.terms if part.name != "source"})
+        update = _only_one(update, method.update, "sgd", text)
+        sampling = _only_one(sampling, method.sampling, "uniform", text)
+        defaults.update(method.defaults)
+    if sampling.name == "ia" and "mdd" in terms:  # implicit alignment masks the classes it did not draw
+        terms["mdd"] = dataclasses.replace(terms["mdd"], options={"present": True, **terms["mdd"].options})
     return Method(text, tuple(terms.values()), update, sampling, defaults)
 
 
-def _catalogued(words: list[str]) -> tuple[Method | None, list[str]]:
-    """The longest run of words, from the first, that the catalogue knows, and the words after it."""
+def _only_one(first: Part, second: Part, neutral: str, text: str) -> Part:
+    """The rule that two parts of a sum agree on."""
+    if neutral in (first.name, second.name) or first.name == second.name:
+        return first if second.name == neutral else second
+    raise ValueError(f"Method '{text}' asks for {first.name} and {second.name} at once: leave one of them out.")
+
+
+def _next_method(words: list[str]) -> tuple[Method, list[str]]:
+    """What the first words stand for, as many of them as the catalogue knows together, and the words after them."""
     for count in range(len(words), 0, -1):
         name = "+".join(words[:count])
         if name in CATALOGUE:
             return CATALOGUE[name], words[count:]
-    return None, words
+    part = _part(words[0])
+    method = Method(part.name, ())
+    if part.name in UPDATES:
+        method = dataclasses.replace(method, update=part)
+    elif part.name in SAMPLERS:
+        method = dataclasses.replace(method, sampling=part)
+    elif part.name in CATALOGUE:  # a method of that name, its main term with options
+        method = CATALOGUE[part.name]
+        method = adjusted(method, options=[f"{part.name}.{key}={value}" for key, value in part.options.items()])
+    else:
+        method = dataclasses.replace(method, terms=(part,))
+    return method, words[1:]
 
 
 def _words(text: str) -> list[str]:
@@ -73,6 +86,10 @@ def _words(text: str) -> list[str]:
 def _part(word: str) -> Part:
     match = _WORD.fullmatch(word)
     name = match[1] if match else word
+    if name in CATALOGUE and name not in TERMS and match and match[2]:
+        raise ValueError(
+            f"Method '{name}' takes no options of its own: give them to its terms, {CATALOGUE[name].formula}."
+        )
     if match is None or name not in {**TERMS, **UPDATES, **SAMPLERS}:
         known = dict.fromkeys([*TERMS, *UPDATES, *SAMPLERS, *CATALOGUE])
         raise ValueError(unknown("term", name, known))
@@ -87,7 +104,12 @@ def _setting(text: str, where: str) -> tuple[str, Any]:
     key, equals, value = (piece.strip() for piece in text.partition("="))
     if not (key and equals and value):
         raise ValueError(f"'{text.strip()}' of {where} is not a setting: write name=value.")
-    parsed = yaml.safe_load(value)
+    try:
+        parsed = yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise ValueError(
+            f"'{text.strip()}' of {where} is not a setting: write name=value with a plain value."
+        ) from None
     if isinstance(parsed, str):  # YAML 1.1 reads 1e-3 as text
         try:
             parsed = float(parsed)
@@ -104,7 +126,7 @@ def adjusted(method: Method, weights: Iterable[str] = (), options: Iterable[str]
         name, value = _setting(text, "--weight")
         if name not in terms:
             raise ValueError(f"--weight {text}: {unknown('term', name, terms)}")
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise ValueError(f"--weight {text}: '{value}' is not a number.")
         parts[name] = dataclasses.replace(parts[name], weight=float(value))
     for text in options:
@@ -130,8 +152,11 @@ def make(part: Part, *arguments: Any) -> Any:
     module, _, name = {**TERMS, **UPDATES, **SAMPLERS}[part.name].partition(":")
     kind = getattr(import_module(module), name)
     known = list(inspect.signature(kind).parameters)[len(arguments) :]
-    for option in part.options:
+    hints = get_type_hints(kind.__init__)
+    for option, value in part.options.items():
         if option not in known:
             listed = unknown("option", option, known) if known else f"it has no options, but got '{option}'."
             raise ValueError(f"{part.name}: {listed}")
+        if not fits(value, hints[option]):
+            raise ValueError(f"{part.name}: {option} must be {described(hints[option])}, got {value!r}.")
     return kind(*arguments, **part.options)

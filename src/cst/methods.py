@@ -300,7 +300,7 @@ CATALOGUE = {
                 term("fixmatch", 0.5, threshold=0.97),
             ),
             update=Part("sam", options={"adaptive": True, "rho": 0.5}),
-            defaults={"bottleneck": 256, "schedule": "inverse"},
+            defaults={"bottleneck": 256, "schedule": "inverse", "batch_norm": "joint"},
             summary="What the authors' published code runs; not what the paper describes.",
             reference=_PAPER + " (the published code)",
         ),

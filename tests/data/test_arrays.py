@@ -36,6 +36,12 @@ def with_bad_value(value, row=7):
         (X, X, r"must be a pair \(inputs, labels\)"),
         ((X[:, 0], Y), X[:, 0], "one-dimensional"),
         (([["a", "b"]] * 40, Y), X, "not numbers"),
+        ((X, Y), (X, Y), "not numbers"),
+        ((X, None), X, "give one label for each input"),
+        ((X, 5), X, "give one label for each input"),
+        ((X, Y * 1j), X, "give integers, strings or booleans"),
+        ((X[:, :0], Y), X[:, :0], "The source is empty"),
+        ((X, Y), (255 * abs(X)).astype(np.uint8), "One domain has bytes"),
     ],
 )
 def test_bad_data_gets_one_sentence(source, target, sentence):
@@ -51,11 +57,19 @@ def test_bad_data_gets_one_sentence(source, target, sentence):
         ({"batch_size": 1}, "at least 2"),
         ({"epochs": 0}, "epochs must be a whole number"),
         ({"epochs": 2.5}, "epochs must be a whole number"),
-        ({"lr": -1}, "lr must be a number of at least 0"),
+        ({"lr": -1}, "lr must be at least 0"),
         ({"learning_rate": 1}, "Unknown option 'learning_rate'"),
-        ({"batch_norm": "both"}, "Unknown batch_norm value 'both'"),
+        ({"batch_norm": "both"}, "batch_norm must be one of joint, per-domain"),
         ({"method": "cyle"}, "did you mean 'cycle'"),
         ({"backbone": "resnet"}, "Unknown backbone"),
+        ({"backbone": torch.nn.Flatten}, "backbone must be a module, a name or None"),
+        ({"backbone": torch.nn.Linear(9, 3)}, "The backbone cannot take inputs of shape"),
+        ({"resume": True}, "resume=True needs the folder"),
+        ({"bottleneck": 2.5}, "bottleneck must be a whole number"),
+        ({"seed": 10**30}, "seed must be a whole number"),
+        ({"precision": "16-true"}, "precision must be one of"),
+        ({"device": "abacus"}, "Device 'abacus'"),
+        ({"method": 5}, "method must be a name"),
         ({"target_labels": Y[:3]}, "The target has 40 inputs but 3 labels"),
         ({"target_labels": Y + 1}, r"labels that the source does not have \(4\)"),
     ],
@@ -86,12 +100,15 @@ class Pairs(Dataset):
         (np.array([-1, 5, 7, 5], dtype=np.int8), (-1, 5, 7)),
         (torch.tensor([3, 4, 9, 4]), (3, 4, 9)),
         ([False, True, False, True], (False, True)),
+        (np.array([10, 2, 10, 2], dtype=object), (2, 10)),
+        (np.array([b"no", b"yes", b"no", b"yes"]), ("no", "yes")),
     ],
 )
 def test_labels_of_any_type_become_numbers_and_keep_their_names(labels, classes):
     encoded, found = encode_labels(labels)
     assert found == classes
-    assert [found[i] for i in encoded.tolist()] == list(np.asarray(labels).tolist())
+    given = [value.decode() if isinstance(value, bytes) else value for value in np.asarray(labels).tolist()]
+    assert [found[i] for i in encoded.tolist()] == given
 
 
 def test_arrays_tensors_and_datasets_are_the_same_task():
@@ -131,3 +148,38 @@ def test_images_are_brought_to_one_layout(shape, expected):
 def test_bytes_become_shares():
     samples = samples_from(np.full((2, 4, 4), 255, dtype=np.uint8), "source")
     assert float(samples.take(torch.tensor([0])).max()) == 1.0
+
+
+def test_datasets_without_length_or_of_several_shapes():
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter(X)
+
+    class Ragged(Pairs):
+        def __getitem__(self, index):
+            return self.x[index][: 5 + index % 2], self.y[index]
+
+    with pytest.raises(ValueError, match="has no length"):
+        cst.adapt((X, Y), Stream())
+    with pytest.raises(ValueError, match="different shapes"):
+        cst.adapt((X[:, :5], Y), Ragged(X, Y), backbone=torch.nn.Flatten(), epochs=1)
+
+
+def test_numpy_scalars_and_spelled_numbers_are_numbers():
+    adapted = cst.adapt((X, Y), X, epochs=np.int64(1), lr=np.float64(0.01), weight_decay="1e-3", seed=np.int32(1))
+    assert adapted.config.to_dict()["lr"] == 0.01
+    assert adapted.config.weight_decay == 1e-3
+
+
+def test_integer_inputs_reach_a_module_of_your_own_as_they_are():
+    tokens = np.arange(120).reshape(40, 3) % 7
+    backbone = torch.nn.Sequential(torch.nn.Embedding(7, 4), torch.nn.Flatten())
+    adapted = cst.adapt((tokens, Y), tokens, "cycle", backbone=backbone, epochs=1)
+    assert adapted.features(tokens).shape == (40, 12)
+
+
+def test_bytes_and_numbers_are_told_apart_at_prediction():
+    images = (np.random.default_rng(0).random((40, 8, 8)) * 255).astype(np.uint8)
+    adapted = cst.adapt((images, Y), images, epochs=1)
+    with pytest.raises(ValueError, match="trained on bytes"):
+        adapted.predict(images.astype(np.float32))

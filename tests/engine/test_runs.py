@@ -232,3 +232,49 @@ def test_what_terms_own_is_trained_and_checkpointed(shifted_blobs, tmp_path):
     assert not any(torch.equal(before[name], after[name]) for name in before)
     saved = trainer.run.load_checkpoint()["learner"]
     assert all(torch.equal(saved[f"objective.{name}"], value) for name, value in after.items())
+
+
+def test_a_stop_before_the_first_checkpoint_leaves_no_stray_records(shifted_blobs, tmp_path):
+    source, labels, target, _ = shifted_blobs
+    out = tmp_path / "run"
+    cst.adapt((source, labels), target, out=out, **SHORT)
+    (out / "checkpoint.pt").unlink()
+    resumed = cst.adapt((source, labels), target, out=out, resume=True, **SHORT)
+    assert [record["epoch"] for record in resumed.history] == [1, 2, 3, 4]
+    assert len(Run(out).history()) == 4
+
+
+@pytest.mark.parametrize("name", ["checkpoint.pt", "metrics.jsonl"])
+def test_damaged_files_are_named(name, shifted_blobs, tmp_path):
+    source, labels, target, _ = shifted_blobs
+    out = tmp_path / "run"
+    cst.adapt((source, labels), target, out=out, **SHORT)
+    (out / name).write_bytes(b"garbage")
+    with pytest.raises(ValueError, match=f"{name} is damaged"):
+        cst.adapt((source, labels), target, out=out, resume=True, **SHORT)
+
+
+@pytest.mark.parametrize(("name", "content"), [("model.pt", b"garbage"), ("model.json", b"{}"), ("model.json", b"[")])
+def test_damaged_models_are_named(name, content, shifted_blobs, tmp_path):
+    source, labels, target, _ = shifted_blobs
+    cst.adapt((source, labels), target, **SHORT).save(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"{name} is damaged"):
+        cst.load(tmp_path)
+
+
+def test_large_inputs_to_a_module_of_your_own_do_not_break_the_record(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    backbone = torch.nn.Linear(5, 64)
+    adapted = cst.adapt((source * 1e7, labels), target * 1e7, "source-only", backbone, lr=1e-20, **SHORT)
+    assert len(adapted.history) == 4
+
+
+def test_selection_of_alpha_follows_the_cycle_terms_options():
+    from cst.engine.objective import Objective
+    from cst.grammar import parse_method
+    from cst.terms.contract import Problem
+
+    objective = Objective(parse_method("cycle(normalize=true, l2=0.5)+tsallis"), Problem(3, 4, 10), 0.0)
+    expected = {"l2": 0.5, "normalize": True, "bias": False, "centred": False}
+    assert objective.terms["tsallis"].round_trip == expected

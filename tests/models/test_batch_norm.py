@@ -96,3 +96,14 @@ def test_a_bottleneck_with_batch_norm_separates_too():
     model = Model(nn.Linear(4, 6), head(6, 3, bottleneck=5))
     assert not model.shared_statistics
     assert model(torch.randn(4, 4)).shape == (4, 3)
+
+
+def test_second_passes_do_not_count_for_cumulative_averages():
+    backbone = nn.Sequential(nn.BatchNorm1d(4, momentum=None))
+    model = Model(backbone, nn.Linear(4, 3)).train()
+    data = batch()
+    for shift in (0.0, 1.0):
+        moved = Batch(data.source, data.labels, data.target + shift, data.target_indices)
+        step = Step(model, moved)
+        _ = step.source.features, step.target.features, step.again().target.features
+    torch.testing.assert_close(model.backbone[0].target.running_mean, data.target.mean(0) + 0.5)

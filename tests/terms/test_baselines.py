@@ -219,6 +219,8 @@ class TestSTAR:
     def test_needs_a_linear_head(self):
         with pytest.raises(ValueError, match="linear head"):
             attached(term("star"), network(nn.Sequential(nn.Linear(FEATURES, CLASSES))))
+        with pytest.raises(ValueError, match="linear head"):
+            attached(term("star"), network(Prototypes(FEATURES, CLASSES)))
 
 
 class TestMDD:
@@ -277,14 +279,31 @@ class TestVAT:
         def effect(shift):
             return float(divergence(probs, model(inputs + shift)).detach())
 
-        worst = effect(adversarial_direction(model, inputs, probs, "target", 0.5, 0.05, iterations=1))
+        worst = effect(0.5 * adversarial_direction(lambda r: model(inputs + r), inputs, probs, 0.05, iterations=1))
         random = [effect(0.5 * unit(torch.randn_like(inputs))) for _ in range(50)]
         assert worst > max(random)
 
-    def test_length_follows_the_scale_of_the_inputs(self):
+    def test_length_follows_the_scale_of_each_feature(self):
+        """Rescaled inputs before a network that undoes it: the loss does not change."""
+        scale = torch.tensor([1.0, 1e4, 1e-3, 5.0, 20.0])
+
+        def loss(model, data):
+            torch.manual_seed(0)
+            return make(term("vat"), PROBLEM)(Step(model, data))
+
+        plain, data = network(), batch()
+        rescaled = network()
+        with torch.no_grad():
+            rescaled.backbone[0].weight.div_(scale)
+        wide = batch(source=data.source * scale, target=data.target * scale)
+        torch.testing.assert_close(loss(rescaled, wide), loss(plain, data), rtol=1e-3, atol=1e-6)
+
+    def test_plain_and_perturbed_inputs_share_their_statistics(self):
         torch.manual_seed(0)
-        shift = adversarial_direction(network(), batch().target, torch.full((N, 3), 1 / 3), "target", 0.7, 0.05, 1)
-        torch.testing.assert_close(shift.norm(dim=1), torch.full((N,), 0.7))
+        backbone = nn.Sequential(nn.Linear(INPUTS, FEATURES), nn.BatchNorm1d(FEATURES))
+        model = Model(backbone, nn.Linear(FEATURES, CLASSES), "joint").train()
+        vat = make(term("vat", radius=1e-6), PROBLEM)
+        assert vat(step_of(model, target=5 * batch().target)) < 1e-6
 
     def test_gradient_reaches_the_model_and_not_the_labels(self):
         model = network()
@@ -489,6 +508,18 @@ class TestMeanTeacher:
             model.head.weight.add_(1.0)
         teacher.follow(model)
         torch.testing.assert_close(teacher.copy.head.weight, start + 0.1)
+
+    def test_shared_parameters_move_once(self):
+        torch.manual_seed(0)
+        model = Model(
+            nn.Sequential(nn.Linear(INPUTS, FEATURES), nn.BatchNorm1d(FEATURES)), nn.Linear(FEATURES, CLASSES)
+        )
+        teacher = attached(term("mean-teacher", decay=0.9), model).teacher
+        teacher.steps.fill_(100)
+        with torch.no_grad():
+            model.backbone[1].source.weight.add_(1.0)
+        teacher.follow(model)
+        torch.testing.assert_close(teacher.copy.backbone[1].source.weight, torch.full((FEATURES,), 1.1))
 
     def test_the_start_is_soon_forgotten(self):
         model = network()

@@ -15,6 +15,7 @@ class Variant:
 
     name: str
     config: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,16 @@ def _label(method: str, setting: dict[str, Any]) -> str:
     return ", ".join([method, *words])
 
 
+NOTES: dict[str, str] = {}
+"""What must be said of a method's line in the table of all methods."""
+
 SUITES = {
     suite.name: suite
     for suite in (
         Suite(
             "demo",
             "Every method on the embedded task",
-            tuple(Variant(name, {"method": name}) for name in CATALOGUE),
+            tuple(Variant(name, {"method": name}, NOTES.get(name, "")) for name in CATALOGUE),
         ),
         Suite(
             "batch-norm",

@@ -25,15 +25,19 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def summary(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Columns, and one line for each variant in the order in which they came."""
+def summary(rows: list[dict[str, Any]], notes: dict[str, str] | None = None) -> tuple[list[str], list[list[str]]]:
+    """Columns, and one line for each variant in the order in which they came; notes where there are any."""
     lines = []
     for name in dict.fromkeys(row["variant"] for row in rows):
         own = [row for row in rows if row["variant"] == name]
         figures = [spread([row[key] for row in own], percent) for key in PERCENT]
         cost = statistics.median(row["milliseconds_per_step"] for row in own)
         lines.append([name, *figures, f"{cost:.1f}"])
-    return ["method", *PERCENT.values(), "CPU ms per step"], lines
+    columns = ["method", *PERCENT.values(), "CPU ms per step"]
+    if notes and any(notes.values()):
+        columns.append("note")
+        lines = [[*line, notes.get(line[0], "")] for line in lines]
+    return columns, lines
 
 
 def markdown(columns: list[str], lines: list[list[str]]) -> str:

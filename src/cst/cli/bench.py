@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cst.cli.options import POSITIONAL
-from cst.cli.output import check_json, print_table, write_json
+from cst.cli.output import check_file, print_table, write_json
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Bench:
     out: Path | None = None
     """Folder for the runs; runs/bench/SUITE if not given."""
     markdown: Path | None = None
-    """Write the table to this file as Markdown, with the command that made it."""
+    """Write the table to this file as Markdown; docs/results/SUITE.md where that folder is, else OUT/table.md."""
     json: Path | None = None
     """Write one row for each run to this file."""
 
@@ -34,20 +34,23 @@ class Bench:
         suite = find_suite(self.suite)
         if self.seeds < 1 or self.jobs < 1:
             raise ValueError("--seeds and --jobs must be at least 1.")
-        check_json(self.json)
-        check_json(self.markdown)
+        check_file(self.json)
+        check_file(self.markdown, "--markdown")
 
         from cst.bench.runner import jobs_of, rows_of, run_suite
         from cst.bench.tables import markdown, summary
 
-        jobs = jobs_of(suite, self.seeds, self.out or Path("runs/bench") / suite.name)
+        out = self.out or Path("runs/bench") / suite.name
+        jobs = jobs_of(suite, self.seeds, out)
         run_suite(jobs, self.jobs, lambda line: print(line, file=sys.stderr, flush=True))
         rows = rows_of(jobs)
-        columns, lines = summary(rows)
+        columns, lines = summary(rows, {variant.name: variant.note for variant in suite.variants})
         counted = f"mean and deviation of {self.seeds} seeds, last epoch, in %"
         print_table(f"{suite.title}, {counted}", columns, lines)
-        if self.markdown:
-            command = f"cst bench {suite.name} --seeds {self.seeds}"
-            text = f"# {suite.title}\n\n`{command}`: {counted}.\n\n{markdown(columns, lines)}\n"
-            self.markdown.write_text(text, encoding="utf-8")
+        command = f"`cst bench {suite.name} --seeds {self.seeds}`"
+        text = f"# {suite.title}\n\n{command}: {counted}.\n\n{markdown(columns, lines)}\n"
+        results = Path("docs/results")
+        page = self.markdown or (results / f"{suite.name}.md" if results.is_dir() else out / "table.md")
+        page.write_text(text, encoding="utf-8")
+        print(f"Table: {page}")
         write_json(self.json, rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cst.bench.tables import percent, spread
-from cst.cli.output import Watch, check_json, print_table, write_json
+from cst.cli.output import Watch, check_file, print_table, write_json
 
 METHODS = ("source-only", "self-training", "cst")
 COLUMNS = {
@@ -39,7 +39,7 @@ class Demo:
         """Train, print the table, write table.json and the figure."""
         if self.seeds < 1:
             raise ValueError(f"--seeds must be at least 1, got {self.seeds}.")
-        check_json(self.json)
+        check_file(self.json)
         if self.out.is_file():
             raise ValueError(f"--out {self.out} is a file: choose a folder.")
         print(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cst.bench.tables import percent
 from cst.cli.options import POSITIONAL
-from cst.cli.output import check_json, print_table, write_json
+from cst.cli.output import check_file, print_table, write_json
 
 if TYPE_CHECKING:
     from cst.engine.run import Run
@@ -36,7 +36,7 @@ class Evaluate:
         """Load the model, evaluate it, print the figures."""
         from cst.engine.run import Run
 
-        check_json(self.json)
+        check_file(self.json)
         run = Run.open(self.run_folder)
         config = run.config
 

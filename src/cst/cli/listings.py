@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cst.cli.output import check_json, print_table, write_json
+from cst.cli.output import check_file, print_table, write_json
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Methods:
         from cst.terms import TERMS
         from cst.updates import UPDATES
 
-        check_json(self.json)
+        check_file(self.json)
         fields = ("name", "formula", "summary", "tables", "data", "reference")
         rows = [{field: getattr(method, field) for field in fields} for method in CATALOGUE.values()]
         print_table(
@@ -54,7 +54,7 @@ class Tasks:
         """Print the tasks."""
         from cst.data.tasks import TASKS
 
-        check_json(self.json)
+        check_file(self.json)
         print_table(
             "Tasks (train with --task NAME)",
             ["name", "what it is", "source", "target", "classes"],

@@ -53,7 +53,9 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"cst: {error}", file=sys.stderr)
         status = 1
     except KeyboardInterrupt:
-        print("\ncst: interrupted. Finished epochs are kept; continue with --resume.", file=sys.stderr)
+        again = {"train": ": continue with 'cst train --resume RUN'", "demo": ": continue with --resume"}
+        again["bench"] = ": the same command continues"
+        print(f"\ncst: interrupted{again.get(words[0], '')}.", file=sys.stderr)
         status = 130
     sys.exit(status)
 

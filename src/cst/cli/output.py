@@ -10,12 +10,12 @@ from typing import Any
 from cst.bench.tables import percent
 
 
-def check_json(path: Path | None) -> None:
-    """Refuse a place for JSON that cannot be written, before any work is done."""
+def check_file(path: Path | None, flag: str = "--json") -> None:
+    """Refuse a place that cannot be written, before any work is done."""
     if path is None:
         return
     if path.is_dir():
-        raise ValueError(f"--json {path} is a folder: name a file in it.")
+        raise ValueError(f"{flag} {path} is a folder: name a file in it.")
     path.parent.mkdir(parents=True, exist_ok=True)
 
 

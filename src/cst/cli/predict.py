@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cst.cli.options import POSITIONAL
-from cst.cli.output import check_json, print_table, write_json
+from cst.cli.output import check_file, print_table, write_json
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,8 @@ class Predict:
 
     def run(self) -> None:
         """Write one line for each input: row, predicted class, its probability, margin to the second."""
-        check_json(self.json)
-        if self.out.is_dir():
-            raise ValueError(f"--out {self.out} is a folder: name a file in it.")
+        check_file(self.json)
+        check_file(self.out, "--out")
         inputs = _array(self.input)
 
         import torch
@@ -39,7 +39,6 @@ class Predict:
         adapted = load(self.run_folder)
         probs = torch.as_tensor(adapted.predict_proba(inputs))
         best, labels, gaps = probs.amax(1), probs.argmax(1), margin(probs)
-        self.out.parent.mkdir(parents=True, exist_ok=True)
         with self.out.open("w", newline="", encoding="utf-8") as file:
             lines = csv.writer(file)
             lines.writerow(["row", "prediction", "probability", "margin"])
@@ -59,7 +58,7 @@ def _array(path: Path) -> Any:
         raise ValueError(f"There is no input file at {path}.")
     try:
         loaded = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError):
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile):
         raise ValueError(f"{path} is not a NumPy array of numbers: write one with numpy.save.") from None
     if not isinstance(loaded, np.ndarray):
         raise ValueError(f"{path} holds several arrays: save the inputs alone, as .npy.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cst.cli.evaluate import report
-from cst.cli.output import Watch, check_json
+from cst.cli.output import Watch, check_file
 from cst.config import Config, load_config
 
 
@@ -46,7 +46,7 @@ class Train(Config):
 
     def run(self) -> None:
         """Train, with progress, and print the figures."""
-        check_json(self.json)
+        check_file(self.json)
         config = self._config()
 
         from cst.data.tasks import check_task, load_task

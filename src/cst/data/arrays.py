@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
-from cst.data.domains import DatasetSamples, Labelled, Oracle, Samples, Task, TensorSamples
+from cst.data.domains import DatasetSamples, Labelled, Oracle, Samples, Task, TensorSamples, input_of
 
 CHANNELS = (1, 3, 4)
 
@@ -29,11 +29,13 @@ def task_from(
     """
     source_samples, raw_labels = _split_source(source, as_images)
     target_samples = samples_from(target, "target", as_images)
-    if len(source_samples) != len(raw_labels):
-        raise ValueError(
-            f"The source has {len(source_samples)} inputs but {len(raw_labels)} labels: give one label for each input."
-        )
     labels, classes = encode_labels(raw_labels)
+    if len(source_samples) != len(labels):
+        raise ValueError(
+            f"The source has {len(source_samples)} inputs but {len(labels)} labels: give one label for each input."
+        )
+    if source_samples.bytes_in != target_samples.bytes_in:
+        raise ValueError("One domain has bytes (uint8), the other has not: bring both to the same type and scale.")
     one_source, one_target = (tuple(s.take(torch.tensor([0])).shape[1:]) for s in (source_samples, target_samples))
     if one_source != one_target:
         raise ValueError(
@@ -48,21 +50,32 @@ def task_from(
 def samples_from(inputs: Any, domain: str, as_images: bool = True) -> Samples:
     """Checked inputs of one domain, of anything that has a length."""
     if isinstance(inputs, Dataset) and not isinstance(inputs, TensorDataset):
-        samples: Samples = DatasetSamples(inputs, lambda x: _standard_layout(_tensor(x, domain)[None], as_images)[0])
-        if len(samples) == 0:
-            raise ValueError(_empty(domain))
-        return samples
+        return _dataset_samples(inputs, domain, as_images)
     if isinstance(inputs, TensorDataset):
         inputs = inputs.tensors[0]
-    tensor = _tensor(inputs, domain)
-    if tensor.ndim == 0 or len(tensor) == 0:
+    tensor, bytes_in = _tensor(inputs, domain, as_images)
+    if tensor.ndim == 0 or tensor.numel() == 0:
         raise ValueError(_empty(domain))
     if tensor.ndim == 1:
         raise ValueError(
             f"The {domain} inputs are one-dimensional (shape {tuple(tensor.shape)}): give one row for each sample, "
             "for instance with reshape(-1, 1)."
         )
-    return TensorSamples(_standard_layout(tensor, as_images))
+    return TensorSamples(_standard_layout(tensor, as_images), bytes_in)
+
+
+def _dataset_samples(dataset: Any, domain: str, as_images: bool) -> Samples:
+    try:
+        count = len(dataset)
+    except TypeError:
+        raise ValueError(f"The {domain} dataset has no length: give one that can be indexed, not a stream.") from None
+    if count == 0:
+        raise ValueError(_empty(domain))
+
+    def convert(item: Any) -> Tensor:
+        return _standard_layout(_tensor(item, domain, as_images)[0][None], as_images)[0]
+
+    return DatasetSamples(dataset, convert, _tensor(input_of(dataset[0]), domain, as_images)[1])
 
 
 def _empty(domain: str) -> str:
@@ -96,28 +109,29 @@ def _dataset_labels(dataset: Any, count: int) -> Sequence[Any]:
         raise ValueError("The source dataset's items must be pairs (input, label); its items have no label.") from None
 
 
-def _tensor(inputs: Any, domain: str) -> Tensor:
+def _tensor(inputs: Any, domain: str, as_images: bool) -> tuple[Tensor, bool]:
+    """Finite numbers as a tensor, and whether they came as bytes. Floating point unless the network is the user's."""
     try:
         tensor = inputs if isinstance(inputs, Tensor) else torch.as_tensor(np.asarray(inputs))
     except (TypeError, ValueError):
         raise ValueError(
-            f"The {domain} inputs are not numbers in a rectangular array (got {type(inputs).__name__} of "
-            f"{np.asarray(inputs, dtype=object).dtype}): convert them first."
+            f"The {domain} inputs are not numbers in a rectangular array (got {type(inputs).__name__}): convert them."
         ) from None
     tensor = tensor.detach()
-    if tensor.dtype == torch.uint8:
-        tensor = tensor.float() / 255
-    elif tensor.is_complex():
+    if tensor.is_complex():
         raise ValueError(f"The {domain} inputs are complex: give real numbers.")
-    tensor = tensor.float()
+    bytes_in = tensor.dtype == torch.uint8
+    if bytes_in:
+        tensor = tensor.float() / 255
+    elif as_images or tensor.is_floating_point():
+        tensor = tensor.float()
     if not torch.isfinite(tensor).all():
-        rows = (~torch.isfinite(tensor)).flatten(1).any(1) if tensor.ndim > 1 else ~torch.isfinite(tensor)
-        first = int(rows.nonzero()[0]) if rows.ndim else 0
+        rows = (~torch.isfinite(tensor)).reshape(len(tensor), -1).any(1)
         raise ValueError(
             f"The {domain} inputs have NaN or infinite values in {int(rows.sum())} of {len(rows)} samples "
-            f"(first: sample {first}): remove or impute them."
+            f"(first: sample {int(rows.nonzero()[0])}): remove or impute them."
         )
-    return tensor
+    return tensor, bytes_in
 
 
 def _standard_layout(inputs: Tensor, as_images: bool) -> Tensor:
@@ -158,6 +172,7 @@ def _known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
 
 
 def _label_array(labels: Any, domain: str) -> Any:
+    """One label for each sample, as an array of integers, strings or booleans."""
     values = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -168,10 +183,14 @@ def _label_array(labels: Any, domain: str) -> Any:
     if values.dtype.kind == "O":
         if any(v is None or v != v for v in values.tolist()):
             raise ValueError(f"The {domain} labels have missing values: every {domain} sample needs a label.")
-        values = np.asarray([str(v) for v in values.tolist()])
+        values = np.asarray(values.tolist())
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
     if values.dtype.kind == "f":
         if not np.isfinite(values).all():
             raise ValueError(f"The {domain} labels have NaN or infinite values: every {domain} sample needs a label.")
         if (values == np.round(values)).all():
             values = values.astype(np.int64)
+    if values.ndim != 1 or values.dtype.kind not in "biufU":
+        raise ValueError(f"The {domain} labels are {values.dtype}: give integers, strings or booleans.")
     return values

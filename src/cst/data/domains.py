@@ -13,6 +13,10 @@ from torch import Tensor
 class Samples(Protocol):
     """Inputs that can be counted and taken by position."""
 
+    @property
+    def bytes_in(self) -> bool:
+        """Whether the inputs came as bytes, which are scaled to 0..1."""
+
     def __len__(self) -> int: ...
 
     def take(self, indices: Tensor) -> Tensor:
@@ -24,6 +28,7 @@ class TensorSamples:
     """Inputs in memory: taking a batch is one indexing."""
 
     inputs: Tensor
+    bytes_in: bool = False
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -39,13 +44,18 @@ class DatasetSamples:
 
     dataset: Any
     convert: Callable[[Any], Tensor] = field(default=torch.as_tensor)
+    bytes_in: bool = False
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def take(self, indices: Tensor) -> Tensor:
         """Load the items one by one."""
-        return torch.stack([self.convert(input_of(self.dataset[int(i)])) for i in indices])
+        items = [self.convert(input_of(self.dataset[int(i)])) for i in indices]
+        shapes = {tuple(item.shape) for item in items}
+        if len(shapes) > 1:
+            raise ValueError(f"The dataset's inputs have different shapes ({sorted(shapes)}): bring them to one.")
+        return torch.stack(items)
 
 
 def input_of(item: Any) -> Any:

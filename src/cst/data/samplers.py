@@ -62,6 +62,8 @@ class Aligned(Balanced):
         self, labels: Tensor, num_target: int, num_classes: int, batch_size: int, seed: int, classes: int = 16
     ) -> None:
         super().__init__(labels, num_target, num_classes, batch_size, seed)
+        if classes < 1:
+            raise ValueError(f"ia: classes must be at least 1, got {classes}.")
         self.classes = classes
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:

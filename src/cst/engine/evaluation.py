@@ -47,9 +47,14 @@ def mean_class_accuracy(predicted: Tensor, truth: Tensor, num_classes: int) -> f
 def target_head_error(
     source_features: Tensor, source_labels: Tensor, target_features: Tensor, labels: Tensor, num_classes: int
 ) -> float:
-    """Error on the source of the head that was fitted to the target's pseudo-labels (Figure 5, left)."""
+    """Error on the source of the head that was fitted to the target's pseudo-labels (Figure 5, left).
+
+    One definition for all methods, whatever options their cycle term has: raw features at unit scale,
+    a ridge of 1e-3.
+    """
+    scale = target_features.float().square().mean().sqrt().clamp_min(1e-12)
     targets = torch.nn.functional.one_hot(labels, num_classes).to(target_features.dtype)
-    head = ridge_head(target_features, targets, l2=1e-3)
+    head = ridge_head(target_features / scale, targets, l2=1e-3)
     return 1 - accuracy((source_features.to(head.dtype) @ head).argmax(-1), source_labels)
 
 

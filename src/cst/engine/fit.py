@@ -71,7 +71,10 @@ class Trainer:
         self.task, self.config, self.run, self.listener = task, config, run, listener
         self.batch_size, self.steps_per_epoch = config.batch_size, config.steps_per_epoch
         self.lr, self.schedule = config.lr, config.schedule
-        self.fabric = Fabric(accelerator=config.device, devices=1, precision=config.precision)  # type: ignore[arg-type]
+        try:
+            self.fabric = Fabric(accelerator=config.device, devices=1, precision=config.precision)
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(f"Device '{config.device}' with precision '{config.precision}': {error}") from None
         problem = Problem(task.num_classes, feature_dim, len(task.target))
         self.objective = Objective(method, problem, config.ramp_epochs)
         self.learner = Learner(model, self.objective)
@@ -114,15 +117,7 @@ class Trainer:
         began, cpu_began = time.perf_counter(), time.process_time()
         torch.manual_seed((self.config.seed * 1_000_003 + epoch + 1) % 2**63)
         self.learner.train()
-        self.sampler.start_epoch(lambda: predict(self.model, self.task.target)[1])
-        self.objective.start_epoch(
-            Epoch(
-                epoch,
-                self.config.epochs,
-                lambda: self._gathered(epoch),
-                lambda: predict(self.model, self.task.target)[1],
-            )
-        )
+        self._start(epoch)
         losses: dict[str, float] = {}
         counts = torch.zeros(self.task.num_classes)
         for place in range(self.steps_per_epoch):
@@ -140,6 +135,23 @@ class Trainer:
         times = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu_began}
         return self._record(epoch, losses, counts / counts.sum(), times)
 
+    def _start(self, epoch: int) -> None:
+        """Let the sampling rule and the terms prepare for the epoch."""
+
+        def target_logits() -> Tensor:
+            return predict(self.model, self.task.target)[1]
+
+        self.sampler.start_epoch(target_logits)
+        try:
+            self.objective.start_epoch(Epoch(epoch, self.config.epochs, lambda: self._gathered(epoch), target_logits))
+        except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+            raise self._diverged(epoch, "the target head has no solution") from None
+
+    def _diverged(self, epoch: int, what: str) -> FloatingPointError:
+        return FloatingPointError(
+            f"Training diverged in epoch {epoch + 1} ({what}): lower the learning rate, now {self.lr:g}."
+        )
+
     def _take(self, step: Step) -> dict[str, float]:
         """Take the step and return its losses, which must be finite."""
         try:
@@ -147,11 +159,7 @@ class Trainer:
         except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
             losses = {"cycle": math.nan}
         if not all(math.isfinite(loss) for loss in losses.values()):
-            listed = ", ".join(f"{name} {loss:g}" for name, loss in losses.items())
-            epoch = int(step.epochs) + 1
-            raise FloatingPointError(
-                f"Training diverged in epoch {epoch} ({listed}): lower the learning rate, now {self.lr:g}."
-            )
+            raise self._diverged(int(step.epochs), ", ".join(f"{name} {loss:g}" for name, loss in losses.items()))
         return losses
 
     def _record(self, epoch: int, losses: dict[str, float], labels: Tensor, times: dict[str, float]) -> dict[str, Any]:
@@ -215,12 +223,19 @@ class Trainer:
 
     def _restore(self) -> int:
         """Go back to the last checkpoint and return how many epochs it has behind it."""
-        state = self.run.load_checkpoint() if self.run else None
-        if state is None or self.run is None:
+        if self.run is None:
             return 0
-        self.learner.load_state_dict(state["learner"])
+        state = self.run.load_checkpoint()
+        if state is None:
+            self.run.rewind(0)
+            return 0
+        try:
+            self.learner.load_state_dict(state["learner"])
+        except RuntimeError:
+            where = self.run.folder
+            raise ValueError(f"{where} began with another model: resume it with the same data and backbone.") from None
         self.optimizer.load_state_dict(state["optimizer"])
-        self.memory.load_state_dict(state["memory"])
+        self.memory.load_state_dict(self.fabric.to_device(state["memory"]))
         self.history = self.run.rewind(state["epochs"])
         return int(state["epochs"])
 

@@ -33,6 +33,7 @@ class Memory:
                 step.target.logits.detach().argmax(-1),
             )
         )
+        _ = step.source.logits  # a head with batch norm needs the source's statistics, whoever reads them
 
     def stacked(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Source features, source labels, target features and target pseudo-labels."""

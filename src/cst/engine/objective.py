@@ -16,6 +16,8 @@ class Objective(nn.Module):
     def __init__(self, method: Method, problem: Problem, ramp_epochs: float) -> None:
         super().__init__()
         self.terms = nn.ModuleDict({part.name: make(part, problem) for part in method.terms})
+        for _, term in self.items():
+            term.meet(dict(self.items()))
         self.weights = {part.name: part.weight for part in method.terms}
         self.ramp_epochs = ramp_epochs
 

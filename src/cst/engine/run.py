@@ -14,10 +14,26 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cst.config import Config, load_config, save_config
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever goes wrong with a damaged file into one sentence that names it."""
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        reason = type(error).__name__
+        raise ValueError(
+            f"{path} is damaged or was not written by cst ({reason}): restore it or start a new run."
+        ) from None
 
 
 class Run:
@@ -68,8 +84,9 @@ class Run:
         """The records of the first ``epochs`` epochs."""
         if not self.metrics_file.is_file():
             return []
-        lines = self.metrics_file.read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines[:epochs]]
+        with reading(self.metrics_file):
+            lines = self.metrics_file.read_text(encoding="utf-8").splitlines()
+            return [json.loads(line) for line in lines[:epochs]]
 
     def rewind(self, epochs: int) -> list[dict[str, Any]]:
         """Forget the records after ``epochs``, which an interruption left without a checkpoint."""
@@ -91,8 +108,9 @@ class Run:
 
         if not self.checkpoint_file.is_file():
             return None
-        state: dict[str, Any] = torch.load(self.checkpoint_file, map_location="cpu", weights_only=True)
-        return state
+        with reading(self.checkpoint_file):
+            state: dict[str, Any] = torch.load(self.checkpoint_file, map_location="cpu", weights_only=True)
+            return {key: state[key] for key in ("epochs", "learner", "optimizer", "memory")}
 
     def save_result(self, result: dict[str, Any]) -> None:
         """Write the figures of the finished run."""
@@ -103,5 +121,6 @@ class Run:
         """The figures of the run, once it is finished."""
         if not self.result_file.is_file():
             return None
-        found: dict[str, Any] = json.loads(self.result_file.read_text(encoding="utf-8"))
-        return found
+        with reading(self.result_file):
+            found: dict[str, Any] = json.loads(self.result_file.read_text(encoding="utf-8"))
+            return found

@@ -62,7 +62,7 @@ def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -
         backbone = copy.deepcopy(backbone)
     dim = feature_dim(nn.Sequential(prepare, backbone), example)
     source_head = head(dim, task.num_classes, config.bottleneck or 0, config.head or "linear")
-    return Model(backbone, source_head, config.batch_norm, prepare), dim
+    return Model(backbone, source_head, config.batch_norm or "per-domain", prepare), dim
 
 
 def _standardize(task: Task) -> Standardize:
@@ -100,7 +100,7 @@ def train(
     history = trainer.fit()
     model.eval()
     name = CUSTOM if backbone is not None else config.backbone
-    adapted = Adapted(model, task.classes, task.input_shape, config, name, history)
+    adapted = Adapted(model, task.classes, task.input_shape, config, name, history, task.target.bytes_in)
     if run:
         adapted.save(run.folder)
         run.save_result(evaluate(model, task))

@@ -49,11 +49,12 @@ def per_domain(module: nn.Module) -> nn.Module:
 def untracked(module: nn.Module) -> Iterator[None]:
     """Normalise by the batch, as in training, but leave the running statistics alone."""
     norms = [part for part in module.modules() if isinstance(part, _BatchNorm)]
-    momenta = [norm.momentum for norm in norms]
+    before = [(norm.momentum, norm.num_batches_tracked) for norm in norms]
     for norm in norms:
         norm.momentum = 0.0
+        norm.num_batches_tracked = None
     try:
         yield
     finally:
-        for norm, momentum in zip(norms, momenta, strict=True):
-            norm.momentum = momentum
+        for norm, (momentum, count) in zip(norms, before, strict=True):
+            norm.momentum, norm.num_batches_tracked = momentum, count

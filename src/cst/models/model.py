@@ -105,7 +105,11 @@ class Model(nn.Module):
 def feature_dim(backbone: nn.Module, example: Tensor) -> int:
     """The length of a feature vector, found by trying two inputs."""
     training = backbone.training
-    features = backbone.eval()(example)
+    try:
+        features = backbone.eval()(example)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"The backbone cannot take inputs of shape {tuple(example.shape)}: {reason}") from None
     backbone.train(training)
     if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != len(example):
         shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__

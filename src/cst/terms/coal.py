@@ -41,5 +41,5 @@ class COAL(CBST):
     def forward(self, step: Step) -> Tensor:
         """Self-training minus the entropy, seen through a gradient reversal."""
         reversed_features = reverse_gradient(step.target.features)
-        logits = step.network.classify(reversed_features, "target", step.track)
+        logits = step.network.classify(reversed_features, "target", False)
         return super().forward(step) - self.minimax * tsallis_entropy(logits.softmax(-1), 1.0).mean()

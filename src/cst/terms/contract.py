@@ -6,10 +6,10 @@ logs, moves tensors or meets a label of the target: a step has no field for one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -182,6 +182,13 @@ class Term(nn.Module):
     def __init__(self, problem: Problem) -> None:
         super().__init__()
         self.problem = problem
+
+    def options(self) -> dict[str, Any]:
+        """Settings that other terms may want to share."""
+        return {}
+
+    def meet(self, others: Mapping[str, Term]) -> None:
+        """Called once with all terms of the objective."""
 
     def attach(self, network: Network) -> None:
         """Called once before training, with the freshly made model: the place to copy a part of it."""

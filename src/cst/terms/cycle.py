@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 
 from cst.functional import pseudo_labels, reverse_loss
@@ -28,6 +30,10 @@ class Cycle(Term):
             raise ValueError(f"cycle: l2 must be positive, got {l2}.")
         self.l2, self.normalize, self.bias, self.centred = l2, normalize, bias, centred
 
+    def options(self) -> dict[str, Any]:
+        """How the target head is fitted."""
+        return {"l2": self.l2, "normalize": self.normalize, "bias": self.bias, "centred": self.centred}
+
     def forward(self, step: Step) -> Tensor:
         """The reverse loss."""
         return reverse_loss(
@@ -36,8 +42,5 @@ class Cycle(Term):
             step.target.features,
             pseudo_labels(step.target.logits),
             self.problem.num_classes,
-            self.l2,
-            normalize=self.normalize,
-            bias=self.bias,
-            centred=self.centred,
+            **self.options(),
         )

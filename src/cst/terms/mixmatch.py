@@ -40,6 +40,8 @@ class MixMatch(Term):
         ramp: float = 0.5,
     ) -> None:
         super().__init__(problem)
+        if min(temperature, mixup, ramp) <= 0:
+            raise ValueError("mixmatch: temperature, mixup and ramp must be positive.")
         self.temperature, self.mixup, self.consistency, self.ramp = temperature, mixup, consistency, ramp
 
     def replaces(self, step: Step) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ class Refine(Term):
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Begin with the model as it is."""
-        if epoch.number >= self.start * epoch.total and not self.begun:
+        if epoch.number >= min(self.start * epoch.total, epoch.total - 1) and not self.begun:
             self.teacher.follow(self.network[0], decay=0.0)
             self.begun.fill_(True)
 

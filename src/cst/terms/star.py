@@ -19,9 +19,9 @@ class STAR(MCD):
 
     def attach(self, network: Network) -> None:
         """Start with a small variance."""
-        layer = network.head if isinstance(network.head, nn.Linear) else None
-        if layer is None:
-            raise ValueError("star needs a linear head: leave out the bottleneck.")
+        layer = network.head
+        if type(layer) is not nn.Linear:
+            raise ValueError("star needs a linear head: leave out --bottleneck and --head.")
         self.spread = nn.Parameter(torch.full_like(layer.weight, -3.0))
 
     def draw(self, network: Network) -> tuple[Tensor, Tensor]:

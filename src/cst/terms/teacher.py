@@ -30,7 +30,7 @@ class Teacher(nn.Module):
         assert isinstance(network, nn.Module)
         self.steps += 1
         keep = min(self.decay, 1 - 1 / (int(self.steps) + 1)) if decay is None else decay
-        ours, theirs = self.copy.state_dict(), network.state_dict()
+        ours, theirs = _tensors(self.copy), _tensors(network)
         for name, value in ours.items():
             if value.is_floating_point():
                 value.lerp_(theirs[name], 1 - keep)
@@ -43,3 +43,8 @@ class Teacher(nn.Module):
         self.copy.eval()
         logits: Tensor = self.copy(inputs)
         return logits.softmax(-1)
+
+
+def _tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Every parameter and buffer once: batch norms of the two domains share theirs."""
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}

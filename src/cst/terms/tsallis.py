@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -17,7 +20,8 @@ class Tsallis(Term):
         alpha: the entropic index, or ``"auto"`` to select it each epoch by the round trip.
         samples: how many samples of each domain the selection uses.
         iterations: descent steps of the selection's source heads.
-        l2, normalize, bias, centred: of the selection's target heads, as in ``cycle``.
+
+    The selection's target heads have the options of the term ``cycle`` where there is one.
     """
 
     ramped = True
@@ -28,21 +32,26 @@ class Tsallis(Term):
         alpha: float | str = "auto",
         samples: int = 1000,
         iterations: int = 50,
-        l2: float = 1e-3,
-        normalize: bool = False,
-        bias: bool = False,
-        centred: bool = False,
     ) -> None:
         super().__init__(problem)
         if isinstance(alpha, str) and alpha != "auto":
             raise ValueError(f"tsallis: alpha must be a number or 'auto', got '{alpha}'.")
+        if not isinstance(alpha, str) and alpha <= 0:
+            raise ValueError(f"tsallis: alpha must be positive, got {alpha}.")
+        if samples < 2 or iterations < 1:
+            raise ValueError("tsallis: samples must be at least 2 and iterations at least 1.")
         self.auto = alpha == "auto"
         self.samples, self.iterations = samples, iterations
-        self.round_trip = {"l2": l2, "normalize": normalize, "bias": bias, "centred": centred}
+        self.round_trip: dict[str, Any] = {}
         self.alpha: Tensor
         self.losses: Tensor
         self.register_buffer("alpha", torch.tensor(ALPHAS[-1] if isinstance(alpha, str) else float(alpha)))
         self.register_buffer("losses", torch.full((len(ALPHAS),), float("nan")))
+
+    def meet(self, others: Mapping[str, Term]) -> None:
+        """Take over the cycle term's options."""
+        if "cycle" in others:
+            self.round_trip = others["cycle"].options()
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Select alpha on the features gathered so far."""
@@ -57,7 +66,7 @@ class Tsallis(Term):
             iterations=self.iterations,
             max_samples=self.samples,
             seed=epoch.number,
-            **self.round_trip,  # type: ignore[arg-type]
+            **self.round_trip,
         )
         self.alpha.fill_(alpha)
         self.losses.copy_(losses)

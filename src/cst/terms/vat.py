@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cst.terms.contract import Network, Problem, Step, Term
+from cst.terms.contract import Problem, Step, Term
 
 
 def divergence(expected: Tensor, logits: Tensor) -> Tensor:
@@ -21,23 +23,28 @@ def unit(direction: Tensor) -> Tensor:
 
 
 def adversarial_direction(
-    network: Network, inputs: Tensor, probs: Tensor, domain: str, radius: float, small: float, iterations: int
+    logits_of: Callable[[Tensor], Tensor], shape: Tensor, probs: Tensor, small: float, iterations: int
 ) -> Tensor:
-    """The perturbation of length ``radius`` that changes the prediction most, by power iteration."""
-    direction = unit(torch.randn_like(inputs))
+    """The unit direction of each sample that changes ``logits_of(shift)`` most, by power iteration."""
+    direction = unit(torch.randn_like(shape))
     for _ in range(iterations):
         probe = (small * direction).requires_grad_()
-        logits = network.classify(network.features(inputs + probe, domain, False), domain, False)
-        (gradient,) = torch.autograd.grad(divergence(probs, logits), probe)
+        (gradient,) = torch.autograd.grad(divergence(probs, logits_of(probe)), probe)
         direction = unit(gradient)
-    return radius * direction
+    return direction
+
+
+def spread(inputs: Tensor) -> Tensor:
+    """Standard deviation over the batch: of each feature for vectors, of each channel for images."""
+    over = (0, 2, 3) if inputs.ndim == 4 else (0,)
+    return inputs.std(over, keepdim=True, correction=0)
 
 
 class VAT(Term):
     """``E KL(p(x) || p(x + r))`` with ``r`` the worst perturbation of a given length.
 
-    The length is a share of the inputs' own spread: ``radius * std * sqrt(D)`` for inputs of D values, so that
-    one value suits any scale of input.
+    Lengths are measured in standard deviations of the inputs, so that one radius suits any scale of
+    input: ``|r / std| = radius * sqrt(D)`` for inputs of D values.
 
     Args:
         problem: sizes.
@@ -55,13 +62,18 @@ class VAT(Term):
     def forward(self, step: Step) -> Tensor:
         """The divergence at the worst perturbation."""
         views = [(step.target, "target")] + ([(step.source, "source")] if self.source else [])
-        losses = []
-        for view, domain in views:
-            probs = view.probs.detach()
-            length = self.radius * float(view.inputs.std()) * view.inputs[0].numel() ** 0.5
-            shift = adversarial_direction(
-                step.network, view.inputs, probs, domain, length, 0.05 * length, self.iterations
-            )
-            logits = step.network.classify(step.network.features(view.inputs + shift, domain, False), domain, False)
-            losses.append(divergence(probs, logits))
+        losses = [self._smoothness(step, view.inputs, view.probs.detach(), domain) for view, domain in views]
         return sum(losses[1:], start=losses[0])
+
+    def _smoothness(self, step: Step, inputs: Tensor, probs: Tensor, domain: str) -> Tensor:
+        scale = spread(inputs)
+
+        def logits_of(shift: Tensor) -> Tensor:
+            moved = step.network.features(inputs + scale * shift, domain, False)
+            return step.network.classify(moved, domain, False)
+
+        if step.network.shared_statistics:  # the same statistics for the plain inputs as for the perturbed ones
+            probs = logits_of(torch.zeros_like(inputs)).softmax(-1).detach()
+        length = self.radius * inputs[0].numel() ** 0.5
+        direction = adversarial_direction(logits_of, inputs, probs, 0.05 * length, self.iterations)
+        return divergence(probs, logits_of(length * direction))

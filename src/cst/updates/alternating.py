@@ -22,6 +22,8 @@ class Alternating(Update):
 
     def __init__(self, optimizer: torch.optim.Optimizer, backward: Callable[[Tensor], None], repeats: int = 4) -> None:
         super().__init__(optimizer, backward)
+        if repeats < 1:
+            raise ValueError(f"alternating: repeats must be at least 1, got {repeats}.")
         self.repeats = repeats
 
     def take(self, objective: Objective, step: Step) -> dict[str, Tensor]:
