@@ -40,7 +40,7 @@ class Config:
     method: str = "cst"
     """A name from `cst methods`, or a sum of terms such as cycle+tsallis or source+cycle+tsallis(alpha=1.5)."""
     backbone: str = "auto"
-    """Feature extractor: cnn, mlp, or auto for a choice by the input's shape."""
+    """Feature extractor: cnn, mlp, dtn, lenet, or auto for cnn or mlp by the input's shape."""
     epochs: int = 20
     """How many epochs; one epoch sees every sample of the larger domain once."""
     steps_per_epoch: int | None = None
@@ -80,14 +80,17 @@ class Config:
     """Precision, as Lightning Fabric names it."""
     tensorboard: bool = False
     """Write TensorBoard events into the run folder as well."""
+    data_root: Path | None = None
+    """Folder of datasets for tasks that read files; CST_DATA if not given."""
     out: Path | None = None
     """The run folder."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", _as_settings(self.weight))
         object.__setattr__(self, "option", _as_settings(self.option))
-        if isinstance(self.out, str | os.PathLike):
-            object.__setattr__(self, "out", Path(self.out))
+        for name in ("out", "data_root"):
+            if isinstance(getattr(self, name), str | os.PathLike):
+                object.__setattr__(self, name, Path(getattr(self, name)))
         self._check()
 
     def _check(self) -> None:
@@ -111,9 +114,9 @@ class Config:
         return dataclasses.replace(self, **{k: v for k, v in values.items() if getattr(self, k) is None})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for YAML or JSON. The folder is left out: a run can be moved."""
+        """Plain values, ready for YAML or JSON. The folders are left out: a run can be moved."""
         plain = dataclasses.asdict(self)
-        del plain["out"]
+        del plain["out"], plain["data_root"]
         return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
 

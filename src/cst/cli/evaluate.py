@@ -29,6 +29,8 @@ class Evaluate:
 
     run_folder: Path = field(metadata={POSITIONAL: "RUN"})
     """The run folder."""
+    data_root: Path | None = None
+    """Folder of datasets for tasks that read files; CST_DATA if not given."""
     json: Path | None = None
     """Write the figures to this file."""
 
@@ -51,7 +53,7 @@ class Evaluate:
         from cst.engine.evaluation import evaluate
 
         adapted = load(self.run_folder)
-        run.save_result(evaluate(adapted.model, load_task(config.task)))
+        run.save_result(evaluate(adapted.model, load_task(config.task, self.data_root)))
         report(run, self.json)
 
 

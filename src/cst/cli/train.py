@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,8 @@ class Train(Config):
         from cst.engine.run import Run
 
         folder = given["resume"]
-        others = [f"--{name.replace('_', '-')}" for name in given if name not in ("resume", "json")]
+        free = ("resume", "json", "data_root")
+        others = [f"--{name.replace('_', '-')}" for name in given if name not in free]
         if others:
             raise ValueError(
                 f"--resume {folder} continues the run as it was configured: leave out {', '.join(others)}."
@@ -59,8 +61,11 @@ class Train(Config):
         from cst.engine.train import train
 
         assert config.out
+        task = load_task(config.task, config.data_root)
+        for note in task.notes:
+            print(f"cst: {note}", file=sys.stderr)
         with Watch(f"{config.task}  {config.method}  seed {config.seed}", config.epochs) as watch:
-            train(load_task(config.task), config, resume=self.resume is not None, listener=watch)
+            train(task, config, resume=self.resume is not None, listener=watch)
         report(Run.open(config.out), self.json)
 
     def _config(self) -> Config:

@@ -91,6 +91,8 @@ class Task:
     target: Samples
     classes: tuple[Any, ...]
     oracle: Oracle = Oracle()
+    notes: tuple[str, ...] = ()
+    """What the user should know of the data, one sentence each."""
 
     @property
     def num_classes(self) -> int:

@@ -51,7 +51,53 @@ def cnn(shape: tuple[int, ...], width: int = 16, features: int = 128) -> nn.Sequ
     )
 
 
-BACKBONES: dict[str, Callable[[tuple[int, ...]], nn.Module]] = {"mlp": mlp, "cnn": cnn}
+def _digit_images(name: str, shape: tuple[int, ...], side: int) -> None:
+    if len(shape) != 3 or min(shape[1:]) < side:
+        raise ValueError(f"Backbone '{name}' takes images of at least {side}x{side}, but one input has shape {shape}.")
+
+
+def dtn(shape: tuple[int, ...]) -> nn.Sequential:
+    """The network of the digits table (as CDAN uses it): three strided convolutions of 5x5, dropout, 512 features."""
+    _digit_images("dtn", shape, 32)
+    layers: list[nn.Module] = []
+    for before, after, drop in ((shape[0], 64, 0.1), (64, 128, 0.3), (128, 256, 0.5)):
+        layers += [
+            nn.Conv2d(before, after, 5, stride=2, padding=2),
+            nn.BatchNorm2d(after),
+            nn.Dropout2d(drop),
+            nn.ReLU(),
+        ]
+    side = [-(-length // 8) for length in shape[1:]]
+    return nn.Sequential(
+        *layers,
+        nn.Flatten(),
+        nn.Linear(256 * prod(side), 512),
+        nn.BatchNorm1d(512),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+    )
+
+
+def lenet(shape: tuple[int, ...]) -> nn.Sequential:
+    """Two convolutions of 5x5 with pooling, dropout, 500 features; no batch norm."""
+    _digit_images("lenet", shape, 16)
+    side = [((length - 4) // 2 - 4) // 2 for length in shape[1:]]
+    return nn.Sequential(
+        nn.Conv2d(shape[0], 20, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(20, 50, 5),
+        nn.Dropout2d(0.5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(50 * prod(side), 500),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+    )
+
+
+BACKBONES: dict[str, Callable[[tuple[int, ...]], nn.Module]] = {"mlp": mlp, "cnn": cnn, "dtn": dtn, "lenet": lenet}
 
 
 def build_backbone(name: str, shape: tuple[int, ...]) -> nn.Module:

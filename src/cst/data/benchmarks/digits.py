@@ -1,0 +1,102 @@
+"""MNIST, USPS and SVHN, as images of 32x32 with ink or brightness 0..1."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from cst.data.benchmarks.files import find
+
+SIDE = 32
+MNIST_HOME = "the MNIST pages of Y. LeCun or their mirrors (four .gz files)"
+USPS_HOME = "the LIBSVM data page, multi-class (usps.bz2, usps.t.bz2)"
+SVHN_HOME = "the SVHN page of Stanford, format 2 (train_32x32.mat)"
+
+Digits = tuple[Tensor, Tensor]
+"""Images [N, C, 32, 32] and labels [N]."""
+
+
+def mnist(root: Path, train: bool = True) -> Digits:
+    """60,000 or 10,000 handwritten digits, from idx files in ``MNIST/raw`` or ``MNIST``."""
+    part = "train" if train else "t10k"
+    images, labels = (
+        _idx(find(root, f"MNIST/raw/{part}-{name}.gz", f"MNIST/{part}-{name}.gz", origin=MNIST_HOME))
+        for name in ("images-idx3-ubyte", "labels-idx1-ubyte")
+    )
+    return _resized(torch.tensor(images).unsqueeze(1) / 255), torch.tensor(labels, dtype=torch.long)
+
+
+def usps(root: Path, train: bool = True) -> Digits:
+    """7,291 or 2,007 digits from envelopes, from LIBSVM text in ``USPS``: 256 values -1..1, labels 1..10 for 0..9."""
+    path = find(root, f"USPS/{'usps' if train else 'usps.t'}.bz2", origin=USPS_HOME)
+    text = _opened(path).decode("ascii")
+    rows = [line.split() for line in text.splitlines() if line.strip()]
+    images = np.full((len(rows), 256), -1.0, dtype=np.float32)
+    try:
+        labels = torch.tensor([int(float(row[0])) - 1 for row in rows])
+        for image, row in zip(images, rows, strict=True):
+            for entry in row[1:]:
+                place, _, value = entry.partition(":")
+                image[int(place) - 1] = float(value)
+    except (ValueError, IndexError):
+        raise ValueError(f"{path} is not LIBSVM text of 16x16 digits: get it anew from {USPS_HOME}.") from None
+    return _resized(torch.tensor((images + 1) / 2).view(-1, 1, 16, 16)), labels
+
+
+def svhn(root: Path, train: bool = True) -> Digits:
+    """House numbers in colour, from ``SVHN/train_32x32.mat``; label 10 stands for 0."""
+    from scipy.io import loadmat
+
+    path = find(root, f"SVHN/{'train' if train else 'test'}_32x32.mat", origin=SVHN_HOME)
+    try:
+        content = loadmat(path)
+        images, labels = content["X"], content["y"].reshape(-1)
+    except Exception as error:
+        reason = type(error).__name__
+        raise ValueError(f"{path} is not a file of SVHN ({reason}): get it anew from {SVHN_HOME}.") from None
+    pixels = torch.tensor(images).permute(3, 2, 0, 1).float() / 255
+    return pixels, torch.tensor(labels.astype(np.int64)) % 10
+
+
+READERS: dict[str, tuple[Callable[..., Digits], int]] = {
+    "mnist": (mnist, 60_000),
+    "usps": (usps, 7_291),
+    "svhn": (svhn, 73_257),
+}
+"""How each set is read, and how many training images its publisher has."""
+
+
+def _resized(images: Tensor) -> Tensor:
+    return F.interpolate(images.float(), size=(SIDE, SIDE), mode="bilinear", align_corners=False)
+
+
+def _opened(path: Path) -> bytes:
+    """The content of a file, decompressed."""
+    try:
+        if path.suffix == ".gz":
+            return gzip.decompress(path.read_bytes())
+        if path.suffix == ".bz2":
+            return bz2.decompress(path.read_bytes())
+    except (OSError, EOFError, ValueError):
+        raise ValueError(f"{path} cannot be decompressed: get it anew.") from None
+    return path.read_bytes()
+
+
+def _idx(path: Path) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """An array of bytes in the idx format: two zeros, type 8, the number of dimensions, their sizes, the values."""
+    content = _opened(path)
+    kind, dimensions = struct.unpack(">HBB", content[:4])[1:] if len(content) >= 4 else (0, 0)
+    start = 4 + 4 * dimensions
+    shape = struct.unpack(f">{dimensions}I", content[4:start]) if len(content) >= start else ()
+    if kind != 8 or len(content) - start != int(np.prod(shape)):
+        raise ValueError(f"{path} is not a complete idx file of bytes: get it anew from {MNIST_HOME}.")
+    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape).copy()
