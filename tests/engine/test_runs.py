@@ -228,7 +228,7 @@ def test_what_terms_own_is_trained_and_checkpointed(shifted_blobs, tmp_path):
     before = {name: value.clone() for name, value in trainer.objective.named_parameters()}
     trainer.fit()
     after = dict(trainer.objective.named_parameters())
-    assert {"terms.dann.discriminator.0.weight", "terms.mdd.adversary.weight"} <= set(after)
+    assert {"terms.dann.discriminator.0.weight", "terms.mdd.adversary.0.weight"} <= set(after)
     assert not any(torch.equal(before[name], after[name]) for name in before)
     saved = trainer.run.load_checkpoint()["learner"]
     assert all(torch.equal(saved[f"objective.{name}"], value) for name, value in after.items())

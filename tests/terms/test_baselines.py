@@ -242,9 +242,9 @@ class TestMDD:
         model = network()
         mdd = attached(term("mdd", strength=0.3), model)
         step = step_of(model, progress=0.4)
-        found, head, own = gradients(mdd(step), step.target.features, model.head.weight, mdd.adversary.weight)
+        found, head, own = gradients(mdd(step), step.target.features, model.head.weight, mdd.adversary[-1].weight)
         source, target = self.parts(mdd, step)
-        plain, plain_own = gradients(4 * source + target, step.target.features, mdd.adversary.weight)
+        plain, plain_own = gradients(4 * source + target, step.target.features, mdd.adversary[-1].weight)
         torch.testing.assert_close(found, -0.3 * warm_start(0.4) * plain)
         torch.testing.assert_close(own, plain_own)
         assert head is None
@@ -255,7 +255,7 @@ class TestMDD:
         data = batch()
         labels = torch.arange(N) % 2
         step = Step(model, Batch(data.source, labels, data.target, data.target_indices), progress=1.0)
-        (gradient,) = gradients(mdd(step), mdd.adversary.bias)
+        (gradient,) = gradients(mdd(step), mdd.adversary[-1].bias)
         assert gradient[2] == 0
         assert gradient[:2].abs().sum() > 0
 
@@ -263,7 +263,7 @@ class TestMDD:
         model = network()
         mdd = attached(term("mdd"), model)
         with torch.no_grad():
-            mdd.adversary.weight.mul_(1e4)
+            mdd.adversary[-1].weight.mul_(1e4)
         assert torch.isfinite(mdd(step_of(model)))
 
 

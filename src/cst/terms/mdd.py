@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cst.functional import pseudo_labels
-from cst.terms.contract import Network, Problem, Step, Term
-from cst.terms.heads import twin_head
+from cst.terms.contract import Problem, Step, Term
 from cst.terms.reversal import reverse_gradient, warm_start
 
 ABSENT = -1e4
+WIDTH = 256
 
 
 class MDD(Term):
@@ -30,21 +30,20 @@ class MDD(Term):
     def __init__(self, problem: Problem, margin: float = 4.0, strength: float = 0.1, present: bool = False) -> None:
         super().__init__(problem)
         self.margin, self.strength, self.present = margin, strength, present
-
-    def attach(self, network: Network) -> None:
-        """Make the adversarial head."""
-        self.adversary: nn.Module = twin_head(network)
+        # Two layers, as its authors have it: a linear adversary lags behind the backbone, and the game diverges.
+        self.adversary = nn.Sequential(
+            nn.Linear(problem.feature_dim, WIDTH), nn.ReLU(), nn.Linear(WIDTH, problem.num_classes)
+        )
 
     def forward(self, step: Step) -> Tensor:
         """The disparity, to be minimised by the adversary and maximised by the backbone."""
         scale = self.strength * warm_start(step.progress)
         absent = self._absent(step.labels)
         losses = []
-        for view, domain in ((step.source, "source"), (step.target, "target")):
-            features = reverse_gradient(view.features, scale)
-            logits = step.network.through(self.adversary, features, domain, step.track).masked_fill(absent, ABSENT)
+        for view, disparity in ((step.source, F.cross_entropy), (step.target, _contradiction)):
+            logits = self.adversary(reverse_gradient(view.features, scale)).masked_fill(absent, ABSENT)
             agreed = pseudo_labels(view.logits.detach().masked_fill(absent, ABSENT))
-            losses.append(F.cross_entropy(logits, agreed) if domain == "source" else _contradiction(logits, agreed))
+            losses.append(disparity(logits, agreed))
         return self.margin * losses[0] + losses[1]
 
     def _absent(self, labels: Tensor) -> Tensor:
