@@ -1,7 +1,8 @@
 import pytest
 
 from cst.grammar import adjusted, make, parse_method
-from cst.methods import CATALOGUE
+from cst.methods import CATALOGUE, CHANGING_INPUTS
+from cst.terms import TERMS
 from cst.terms.contract import Problem
 
 PROBLEM = Problem(3, 4, 10)
@@ -139,3 +140,10 @@ def test_two_rules_at_once_are_refused(text):
 def test_options_are_checked(text, sentence):
     with pytest.raises(ValueError, match=sentence):
         [make(part, PROBLEM) for part in parse_method(text).terms]
+
+
+def test_the_catalogue_knows_which_terms_change_inputs():
+    changing = {name for name in TERMS if make(parse_method(name).terms[-1], PROBLEM).changes_inputs}
+    assert changing == set(CHANGING_INPUTS)
+    assert parse_method("cst").data == "any"
+    assert parse_method("cst+fixmatch").data == "images, vectors"

@@ -48,7 +48,7 @@ class Method:
     @property
     def data(self) -> str:
         """The kinds of data it serves: terms that need random views or perturbed inputs leave out text."""
-        return "images, vectors" if any(part.name in _NEEDS_VIEWS for part in self.terms) else "any"
+        return "images, vectors" if any(part.name in CHANGING_INPUTS for part in self.terms) else "any"
 
     @property
     def formula(self) -> str:
@@ -58,7 +58,7 @@ class Method:
         return " + ".join(str(part) for part in self.terms) + by + of
 
 
-_NEEDS_VIEWS = ("fixmatch", "mixmatch", "mean-teacher", "sentry", "vat")
+CHANGING_INPUTS = ("fixmatch", "mixmatch", "mean-teacher", "sentry", "vat")
 """Terms that change the inputs themselves."""
 
 _SOURCE = term("source")

@@ -176,6 +176,9 @@ def test_integer_inputs_reach_a_module_of_your_own_as_they_are():
     backbone = torch.nn.Sequential(torch.nn.Embedding(7, 4), torch.nn.Flatten())
     adapted = cst.adapt((tokens, Y), tokens, "cycle", backbone=backbone, epochs=1)
     assert adapted.features(tokens).shape == (40, 12)
+    for options in ({"method": "vat"}, {"method": "cycle+fixmatch"}, {"augment": "mild"}):
+        with pytest.raises(ValueError, match="would change the inputs, which are whole numbers"):
+            cst.adapt((tokens, Y), tokens, backbone=backbone, epochs=1, **options)
 
 
 def test_bytes_and_numbers_are_told_apart_at_prediction():

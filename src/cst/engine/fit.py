@@ -77,6 +77,7 @@ class Trainer:
             raise ValueError(f"Device '{config.device}' with precision '{config.precision}': {error}") from None
         problem = Problem(task.num_classes, feature_dim, len(task.target))
         self.objective = Objective(method, problem, config.ramp_epochs)
+        self._check_inputs()
         self.learner = Learner(model, self.objective)
         self.model = model
         self.objective.attach(model)
@@ -87,6 +88,17 @@ class Trainer:
         self.sampler: Uniform = make(method.sampling, task.source.labels, *sizes)
         self.memory = Memory(MEMORY, self.batch_size)
         self.history: list[dict[str, Any]] = []
+
+    def _check_inputs(self) -> None:
+        """Random views and perturbations exist for real numbers only."""
+        changing = [name for name, term in self.objective.items() if term.changes_inputs]
+        if self.config.augment != "none":
+            changing.append("augment")
+        if changing and not self.task.target.take(torch.tensor([0])).is_floating_point():
+            raise ValueError(
+                f"{' and '.join(changing)} would change the inputs, which are whole numbers (tokens?): "
+                "choose a method that works on features, such as cst."
+            )
 
     def _groups(self) -> list[dict[str, Any]]:
         """The backbone learns at its own rate; the head and what terms own learn at the full one."""

@@ -176,6 +176,8 @@ class Term(nn.Module):
 
     views: ClassVar[tuple[str, ...]] = ("source", "target")
     """The views it reads."""
+    changes_inputs: ClassVar[bool] = False
+    """Whether it needs random views or perturbations of the inputs, which must then be real numbers."""
     ramped: ClassVar[bool] = False
     """Whether its weight grows from zero over the first epochs."""
 

@@ -30,6 +30,7 @@ class MixMatch(Term):
     """
 
     views = ("source", "target", "strong")
+    changes_inputs = True
 
     def __init__(
         self,

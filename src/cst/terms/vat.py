@@ -54,6 +54,7 @@ class VAT(Term):
     """
 
     ramped = True
+    changes_inputs = True
 
     def __init__(self, problem: Problem, radius: float = 0.2, iterations: int = 1, source: bool = False) -> None:
         super().__init__(problem)
