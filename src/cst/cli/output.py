@@ -33,7 +33,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], left: int
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place < left else "right", overflow="fold")
+        table.add_column(column, justify="left" if place < left else "right", overflow="fold", no_wrap=place == 0)
     for row in rows:
         table.add_row(*row)
     console = Console()
