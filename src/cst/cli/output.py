@@ -56,7 +56,7 @@ class Watch:
 
             self.bar = Progress(
                 TextColumn("{task.description}"),
-                BarColumn(bar_width=28),
+                BarColumn(bar_width=16),
                 TextColumn("{task.fields[note]}"),
                 TimeElapsedColumn(),
                 TimeRemainingColumn(),
@@ -80,9 +80,10 @@ class Watch:
         note = f"epoch {record['epoch']}/{self.epochs}  loss {record['loss']['total']:.3f}"
         if "alpha" in record:
             note += f"  alpha {record['alpha']:.1f}"
-        note += f"  target head on source {percent(1 - record['target_head_source_error'])} %"
         if "oracle" in record:
-            note += f"  accuracy (oracle) {percent(record['oracle']['accuracy'])} %"
+            note += f"  accuracy {percent(record['oracle']['accuracy'])} % (oracle)"
+        else:
+            note += f"  round-trip error {percent(record['target_head_source_error'])} %"
         if self.live:
             self.bar.update(self.job, note=note)
         elif record["epoch"] % max(1, self.epochs // 5) == 0 or record["epoch"] == self.epochs:
