@@ -145,15 +145,23 @@ class TestCDAN:
     def test_entropy_weights_certain_samples_more(self):
         torch.manual_seed(0)
         weighted, plain = (make(term("cdan", entropy=e), PROBLEM) for e in (True, False))
+        with torch.no_grad():
+            plain.discriminator[-1].weight.mul_(100)  # a fresh discriminator says the same of every sample
         weighted.load_state_dict(plain.state_dict())
         model = network()
         with torch.no_grad():
             model.head.weight.mul_(20)
         step = step_of(model)
-        probs = step.target.probs.detach()
-        weights = 1 + torch.exp((probs * probs.clamp_min(1e-30).log()).sum(-1))
-        assert weights.argmax() == probs.amax(-1).argmax()
-        assert weighted(step) != plain(step)
+        expected = 0.0
+        for view, truth in ((step.source, 1.0), (step.target, 0.0)):
+            probs = view.probs.detach()
+            weights = 1 + torch.exp((probs * probs.clamp_min(1e-30).log()).sum(-1))
+            assert weights.argmax() == probs.amax(-1).argmax()
+            logits = plain.discriminator(plain.condition(view.features, probs)).squeeze(1)
+            losses = F.softplus(-logits if truth else logits)
+            expected = expected + 0.5 * (losses * weights / weights.mean()).mean()
+        torch.testing.assert_close(weighted(step), expected)
+        assert not torch.isclose(plain(step), expected, rtol=1e-4)
 
 
 def moving(method, model):
