@@ -1,7 +1,7 @@
 import pytest
 
 from cst.grammar import adjusted, make, parse_method
-from cst.methods import CATALOGUE, CHANGING_INPUTS
+from cst.methods import CATALOGUE, MIXING
 from cst.terms import TERMS
 from cst.terms.contract import Problem
 
@@ -142,8 +142,8 @@ def test_options_are_checked(text, sentence):
         [make(part, PROBLEM) for part in parse_method(text).terms]
 
 
-def test_the_catalogue_knows_which_terms_change_inputs():
-    changing = {name for name in TERMS if make(parse_method(name).terms[-1], PROBLEM).changes_inputs}
-    assert changing == set(CHANGING_INPUTS)
+def test_the_catalogue_knows_which_terms_average_inputs():
+    mixing = {name for name in TERMS if make(parse_method(name).terms[-1], PROBLEM).mixes}
+    assert mixing == set(MIXING)
     assert parse_method("cst").data == "any"
-    assert parse_method("cst+fixmatch").data == "images, vectors"
+    assert parse_method("cst+mixmatch").data == "images, vectors"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,30 @@ from torch import nn
 
 from cst.config import Config, load_config, save_config
 from cst.data.arrays import samples_from
+from cst.data.collection import samples_of
+from cst.data.domains import Samples
+from cst.data.texts import TokenSamples
 from cst.engine.evaluation import predict
 from cst.engine.run import Run, reading
 from cst.engine.train import CUSTOM
-from cst.models.backbones import build_backbone
+from cst.models.backbones import build_network
 from cst.models.model import Model, Standardize, head
+from cst.models.text import load_tokenizer
 
-FORMAT = 1
+FORMAT = 2
+TOKENIZER = "tokenizer"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a model takes, and what its backbone is."""
+
+    kind: str
+    shape: tuple[int, ...]
+    backbone: str
+    bytes_in: bool = False
+    columns: tuple[str, ...] = ()
+    architecture: dict[str, Any] = field(default_factory=dict)
 
 
 class Adapted:
@@ -31,20 +50,20 @@ class Adapted:
         classes: the labels as they were given, in the order of the columns of ``predict_proba``.
         history: one record for each epoch, as in ``metrics.jsonl``.
         config: the resolved configuration of the run.
+        inputs: what the model takes.
     """
 
     def __init__(
         self,
         model: Model,
         classes: tuple[Any, ...],
-        input_shape: tuple[int, ...],
         config: Config,
-        backbone: str,
         history: list[dict[str, Any]],
-        bytes_in: bool = False,
+        inputs: Inputs,
+        tokenizer: Any = None,
     ) -> None:
-        self.model, self.classes, self.input_shape = model, classes, input_shape
-        self.config, self.backbone, self.history, self.bytes_in = config, backbone, history, bytes_in
+        self.model, self.classes, self.config, self.history = model, classes, config, history
+        self.inputs, self.tokenizer = inputs, tokenizer
 
     def predict(self, inputs: Any) -> NDArray[Any]:
         """The class of each input, as a label of the kind that training was given."""
@@ -63,29 +82,38 @@ class Adapted:
         return found
 
     def _run(self, inputs: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        samples = samples_from(inputs, "new", as_images=self.backbone != CUSTOM)
-        if samples.bytes_in != self.bytes_in:
+        return predict(self.model, self.samples(inputs), workers=self.config.workers)
+
+    def samples(self, inputs: Any) -> Samples:
+        """New inputs as the model takes them: arrays, texts, or paths of images."""
+        kind = self.inputs.kind
+        if kind != "arrays":
+            inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+            if not inputs:
+                raise ValueError("There are no new inputs: give at least one.")
+            if kind == "text" and self.tokenizer is not None:
+                return TokenSamples.of(inputs, self.tokenizer, self.config.max_length or 128)
+            return samples_of(kind, inputs, self.config)
+        samples = samples_from(inputs, "new", as_images=self.inputs.backbone != CUSTOM)
+        if samples.bytes_in != self.inputs.bytes_in:
             kinds = ("numbers", "bytes (uint8)")
-            raise ValueError(
-                f"The model was trained on {kinds[self.bytes_in]}, but the new inputs are {kinds[not self.bytes_in]}."
-            )
+            wanted = self.inputs.bytes_in
+            raise ValueError(f"The model was trained on {kinds[wanted]}, but the new inputs are {kinds[not wanted]}.")
         shape = tuple(samples.take(torch.tensor([0])).shape[1:])
-        if shape != self.input_shape:
-            raise ValueError(f"One input has shape {shape}, but the model was trained on inputs of {self.input_shape}.")
-        return predict(self.model, samples)
+        if shape != self.inputs.shape:
+            raise ValueError(
+                f"One input has shape {shape}, but the model was trained on inputs of {self.inputs.shape}."
+            )
+        return samples
 
     def save(self, folder: str | Path) -> None:
         """Write the model into ``folder``, from which :func:`cst.load` brings it back."""
         run = Run(Path(folder))
         run.folder.mkdir(parents=True, exist_ok=True)
         torch.save(self.model.state_dict(), run.folder / "model.pt")
-        description = {
-            "format": FORMAT,
-            "classes": list(self.classes),
-            "input_shape": list(self.input_shape),
-            "backbone": self.backbone,
-            "bytes": self.bytes_in,
-        }
+        if self.tokenizer is not None:
+            self.tokenizer.save_pretrained(str(run.folder / TOKENIZER))
+        description = {"format": FORMAT, "classes": list(self.classes), **asdict(self.inputs)}
         (run.folder / "model.json").write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
         save_config(self.config, run.config_file)
         run.metrics_file.write_text("".join(json.dumps(r) + "\n" for r in self.history), encoding="utf-8")
@@ -106,12 +134,13 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
         raise ValueError(f"{folder} holds no adapted model: {hint}")
     with reading(description_file):
         description = json.loads(description_file.read_text(encoding="utf-8"))
-        description = {key: description[key] for key in ("classes", "input_shape", "backbone", "bytes")}
+        classes = tuple(description["classes"])
+        inputs = Inputs(**{key: description[key] for key in (f.name for f in fields(Inputs))})
+        inputs = replace(inputs, shape=tuple(inputs.shape), columns=tuple(inputs.columns))
     with reading(weights_file):
         weights = dict(torch.load(weights_file, map_location="cpu", weights_only=True))
     config = load_config(run.config_file)
-    shape = tuple(description["input_shape"])
-    if description["backbone"] == CUSTOM and backbone is None:
+    if inputs.backbone == CUSTOM and backbone is None:
         raise ValueError(
             f"The model in {folder} has a backbone of your own: pass it, as load(folder, backbone=module)."
         )
@@ -119,9 +148,12 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
     if backbone is not None:
         backbone = copy.deepcopy(backbone)
     else:
-        backbone = build_backbone(description["backbone"], shape)
-        prepare = Standardize(weights["prepare.mean"], weights["prepare.std"])
-    classes = tuple(description["classes"])
+
+        def standardize() -> nn.Module:
+            return Standardize(weights["prepare.mean"], weights["prepare.std"])
+
+        shape = inputs.shape if inputs.kind == "arrays" else (3, config.image_size or 0, config.image_size or 0)
+        prepare, backbone, _ = build_network(config, inputs.kind, shape, standardize, inputs.architecture)
     first = weights["head.0.weight" if config.bottleneck else "head.weight"]
     source_head = head(first.shape[1], len(classes), config.bottleneck or 0, config.head or "linear")
     model = Model(backbone, source_head, config.batch_norm or "per-domain", prepare)
@@ -131,5 +163,5 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
         raise ValueError(
             f"The weights in {folder} do not fit this backbone: pass the one it was trained with."
         ) from None
-    name, bytes_in = description["backbone"], description["bytes"]
-    return Adapted(model.eval(), classes, shape, config, name, run.history(), bytes_in)
+    tokenizer = load_tokenizer(str(run.folder / TOKENIZER)) if (run.folder / TOKENIZER).is_dir() else None
+    return Adapted(model.eval(), classes, config, run.history(), inputs, tokenizer)

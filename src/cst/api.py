@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -9,7 +11,11 @@ from torch import nn
 from cst.adapted import Adapted
 from cst.config import config_from
 from cst.data.arrays import task_from
+from cst.data.collection import Collection, task_of
+from cst.data.tasks import kind_of_task, load_task
+from cst.defaults import with_defaults
 from cst.engine.train import train
+from cst.grammar import parse_method
 
 
 def adapt(
@@ -17,7 +23,7 @@ def adapt(
     target: Any,
     method: str = "cst",
     backbone: nn.Module | str | None = None,
-    epochs: int = 20,
+    epochs: int | None = None,
     seed: int = 0,
     *,
     target_labels: Any = None,
@@ -29,12 +35,12 @@ def adapt(
     Args:
         source: ``(inputs, labels)`` as arrays or tensors, or a dataset of such pairs. Inputs are
             vectors [N, d], grey images [N, H, W] or images [N, C, H, W] (also [N, H, W, C]). Labels may be
-            of any type.
-        target: inputs of the same shape, or a dataset. Labels in it are ignored.
+            of any type. Or a list of texts and their labels; or a path, as ``cst train --source`` takes it.
+        target: inputs of the same shape, a dataset, a list of texts, or a path. Labels in it are ignored.
         method: a name from ``cst methods`` or a sum of terms, such as ``"cycle+tsallis"``.
         backbone: ``None`` for a small network that fits the inputs, a name, or any module that maps a
             batch to features [N, d].
-        epochs: passes over the larger domain.
+        epochs: passes over the larger domain: 20, or 3 for text.
         seed: of everything random.
         target_labels: for the oracle figures in the history; training never sees them.
         resume: continue the run in ``out``.
@@ -56,7 +62,22 @@ def adapt(
         raise ValueError("resume=True needs the folder of the run to continue: pass out=folder.")
     custom = backbone if isinstance(backbone, nn.Module) else None
     name = backbone if isinstance(backbone, str) else "auto"
-    values = {"method": method, "backbone": name, "epochs": epochs, "seed": seed, "task": "arrays", **options}
-    config = config_from(values, where="adapt")
+    values = {"method": method, "backbone": name, "epochs": epochs, "seed": seed, **options}
+    if isinstance(source, str | os.PathLike):
+        values |= {"source": Path(source), "target": Path(target), "target_labels": target_labels}
+        config = config_from(values, where="adapt")
+        config = with_defaults(config, parse_method(config.method), kind_of_task(config))
+        return train(load_task(config), config, custom, resume=resume)
+    if _are_texts(target):
+        config = config_from({**values, "task": "texts"}, where="adapt")
+        config = with_defaults(config, parse_method(config.method), "text")
+        texts, labels = source
+        domains = (Collection("text", list(texts), [], labels), Collection("text", list(target), []))
+        return train(task_of(*domains, config, "texts", target_labels), config, custom, resume=resume)
+    config = config_from({"task": "arrays", **values}, where="adapt")
     task = task_from(source, target, target_labels, as_images=custom is None)
     return train(task, config, custom, resume=resume)
+
+
+def _are_texts(target: Any) -> bool:
+    return isinstance(target, list | tuple) and bool(target) and all(isinstance(text, str) for text in target)

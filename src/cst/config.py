@@ -1,7 +1,7 @@
 """One dataclass for the command line, the configuration file, the Python API and the run folder.
 
-A field that is ``None`` is decided when training starts: by the method, by the data, or by
-`DEFAULTS`. The run folder holds the configuration with every such field filled in.
+A field that is ``None`` is decided when training starts: by the recipe, by the method, or by the kind of
+data (`cst.defaults`). The run folder holds the configuration with every such field filled in.
 """
 
 from __future__ import annotations
@@ -15,59 +15,97 @@ from typing import Any, Literal, get_type_hints
 from cst.spelling import unknown
 from cst.types import described, fits, plain
 
-Schedule = Literal["step", "inverse", "constant"]
+Schedule = Literal["step", "inverse", "cosine", "constant"]
 BatchNorm = Literal["joint", "per-domain"]
 Augment = Literal["none", "mild"]
 Head = Literal["linear", "prototype"]
+Optimizer = Literal["sgd", "adamw"]
+Pooling = Literal["mean", "cls"]
+Resample = Literal["iid", "covariate-shift", "label-shift"]
 Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
 
-DEFAULTS: dict[str, Any] = {
-    "lr": 0.02,
-    "schedule": "step",
-    "head": "linear",
-    "bottleneck": 0,
-    "batch_norm": "per-domain",
-    "batch_size": 64,
-}
+DEFAULT_TASK = "synthetic-digits"
+OWN_DATA = "own-data"
+"""What the task is called when ``source`` and ``target`` name the data."""
+
+WHOLE = (("epochs", 1), ("steps_per_epoch", 1), ("batch_size", 2), ("seed", 0), ("max_length", 2), ("image_size", 8))
+"""Whole numbers and the least that each may be."""
+
+OF_THE_MACHINE = ("out", "data_root", "workers", "cache")
+"""Fields that a run folder leaves out: they belong to the machine, not to the run."""
 
 
 @dataclass(frozen=True)
 class Config:
     """Everything that determines a training run."""
 
-    task: str = "synthetic-digits"
-    """What to adapt; `cst tasks` lists the names."""
+    task: str | None = None
+    """What to adapt, unless --source and --target do; `cst tasks` lists the names. (default: synthetic-digits)"""
+    source: Path | None = None
+    """Your labelled data: a folder of images in class folders, a table (.csv, .tsv, .jsonl, .parquet), arrays (.npz,
+    .npy) or a folder that `datasets` saved."""
+    target: Path | None = None
+    """Your unlabelled data of the same kind; images may lie anywhere in the folder."""
+    text: str | None = None
+    """Column of the tables that holds the text; without it their other columns are numbers."""
+    label: str | None = None
+    """Column of the source that holds the label, or an .npy file of labels. (default: label)"""
+    target_labels: str | None = None
+    """Labels of the target, for evaluation only: 'folders' for images in class folders, a column of the target, or a
+    file (.csv with file and label, .npy)."""
+    strict: bool = False
+    """Stop at a file that cannot be read instead of leaving it out."""
     method: str = "cst"
     """A name from `cst methods`, or a sum of terms such as cycle+tsallis or source+cycle+tsallis(alpha=1.5)."""
+    recipe: str | None = None
+    """Settings of an experiment in the paper, such as paper/office-home, or of the published code, such as
+    official/visda; other flags override them."""
     backbone: str = "auto"
-    """Feature extractor: cnn, mlp, dtn, lenet, or auto for cnn or mlp by the input's shape."""
-    epochs: int = 20
-    """How many epochs; one epoch sees every sample of the larger domain once."""
+    """Feature extractor: cnn, mlp, dtn, lenet from scratch; efficientnet-lite0, resnet50, resnet101, minilm, hf:NAME,
+    timm:NAME, torchvision:NAME pretrained; auto chooses by the data."""
+    weights: str | None = None
+    """File with weights for the backbone to start from, or 'none' to start a pretrained one from scratch."""
+    freeze: int | None = None
+    """Lower layers of a pretrained backbone that stay as they are; their outputs are computed once where no random
+    views are drawn."""
+    pooling: Pooling | None = None
+    """How token features become one: mean over the tokens, or cls for the first."""
+    max_length: int | None = None
+    """Tokens of a text that are read. (default: 128)"""
+    image_size: int | None = None
+    """Side of the images as the network sees them. (default: 224 for pretrained backbones, 32 for others)"""
+    resample: Resample | None = None
+    """Draw the subsets of the paper's Section 2.1 from the data first."""
+    epochs: int | None = None
+    """How many epochs; one epoch sees every sample of the larger domain once. (default: 20; 3 for text)"""
     steps_per_epoch: int | None = None
     """Steps in an epoch, if it should not be one pass over the larger domain."""
     batch_size: int | None = None
-    """Samples of each domain in a step: 64, or the size of a smaller domain."""
+    """Samples of each domain in a step: 64 (images from files 32, text 16), or the size of a smaller domain."""
     lr: float | None = None
-    """Initial learning rate."""
-    backbone_lr: float = 1.0
-    """Factor on the learning rate of the backbone; 0.1 suits a pretrained one."""
+    """Initial learning rate. (default: 0.02; 0.01 for pretrained images, 1e-4 for text)"""
+    backbone_lr: float | None = None
+    """Factor on the learning rate of the backbone. (default: 1; 0.1 for pretrained images)"""
+    optimizer: Optimizer | None = None
+    """sgd (the paper's), or adamw, the default for text."""
     momentum: float = 0.9
     """Momentum of SGD."""
     weight_decay: float = 1e-3
-    """Weight decay of SGD."""
+    """Weight decay."""
     schedule: Schedule | None = None
     """Decay of the learning rate: step (a tenth at each third of the run, the paper's), inverse (the published
-    code's) or constant."""
-    ramp_epochs: float = 2.0
-    """Epochs over which the weight of entropy terms grows from zero; 0 switches the ramp off."""
+    code's), cosine or constant."""
+    ramp_epochs: float | None = None
+    """Epochs over which the weight of entropy terms grows from zero; 0 switches the ramp off. (default: 2; 1 for
+    text)"""
     batch_norm: BatchNorm | None = None
     """Whose statistics batch norm uses: per-domain, each its own (default), or joint, of one concatenated pass."""
     head: Head | None = None
     """Last layer of the source head: linear, or prototype for similarities to one prototype a class."""
     bottleneck: int | None = None
     """Width of a hidden layer in the source head; 0 for a linear head."""
-    augment: Augment = "none"
-    """Random views of both domains in training."""
+    augment: Augment | None = None
+    """Random views of both domains in training. (default: none; mild for images from files)"""
     weight: tuple[str, ...] = ()
     """Weight of a term, for instance cycle=2; several with commas, or with the flag again."""
     option: tuple[str, ...] = ()
@@ -78,6 +116,10 @@ class Config:
     """Accelerator, as Lightning Fabric names it: auto, cpu, cuda, mps."""
     precision: Precision = "32-true"
     """Precision, as Lightning Fabric names it."""
+    workers: int | None = None
+    """Processes that read images ahead of training. (default: one a core, at most 4)"""
+    cache: Path | None = None
+    """Folder in which outputs of frozen layers are kept for other runs."""
     tensorboard: bool = False
     """Write TensorBoard events into the run folder as well."""
     data_root: Path | None = None
@@ -88,7 +130,7 @@ class Config:
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", _as_settings(self.weight))
         object.__setattr__(self, "option", _as_settings(self.option))
-        for name in ("out", "data_root"):
+        for name in ("out", "data_root", "source", "target", "cache"):
             if isinstance(getattr(self, name), str | os.PathLike):
                 object.__setattr__(self, name, Path(getattr(self, name)))
         self._check()
@@ -100,24 +142,56 @@ class Config:
             object.__setattr__(self, field.name, value)
             if not fits(value, hints[field.name]):
                 raise ValueError(f"{field.name} must be {described(hints[field.name])}, got {value!r}.")
-        for name, least in (("epochs", 1), ("steps_per_epoch", 1), ("batch_size", 2), ("seed", 0)):
+        for name, least in WHOLE:
             value = getattr(self, name)
             if value is not None and not least <= value < 2**31:
                 raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-        for name in ("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "bottleneck"):
+        for name in ("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "bottleneck", "freeze", "workers"):
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ValueError(f"{name} must be at least 0, got {value!r}.")
+
+        self._check_data()
+
+    def _check_data(self) -> None:
+        if (self.source is None) != (self.target is None):
+            given, other = ("--source", "--target") if self.target is None else ("--target", "--source")
+            raise ValueError(f"{given} needs {other} beside it: adaptation takes a source and a target.")
+        if self.source is not None and self.task not in (None, OWN_DATA):
+            raise ValueError(f"--task {self.task} and --source name two sets of data: leave one of them out.")
+        own = [name for name in ("text", "label", "target_labels") if getattr(self, name) is not None]
+        if own and self.source is None and self.task != OWN_DATA:
+            flag = own[0].replace("_", "-")
+            raise ValueError(f"--{flag} describes data of your own: give them with --source and --target.")
+
+    @property
+    def task_name(self) -> str:
+        """What the data are called."""
+        if self.task is not None:
+            return self.task
+        return DEFAULT_TASK if self.source is None else OWN_DATA
+
+    @property
+    def label_of_data(self) -> str:
+        """What to call the data in progress and file names."""
+        if self.source is None or self.target is None:
+            return self.task_name
+        return f"{self.source.stem}-{self.target.stem}"
 
     def filled(self, **values: Any) -> Config:
         """A copy in which the given values stand where this one has ``None``."""
         return dataclasses.replace(self, **{k: v for k, v in values.items() if getattr(self, k) is None})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for YAML or JSON. The folders are left out: a run can be moved."""
-        plain = dataclasses.asdict(self)
-        del plain["out"], plain["data_root"]
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+        """Plain values, ready for YAML or JSON, without what belongs to the machine: a run can be moved."""
+        values = {key: value for key, value in dataclasses.asdict(self).items() if key not in OF_THE_MACHINE}
+        return {key: _plain_value(value) for key, value in values.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def config_from(values: dict[str, Any], where: str = "options") -> Config:

@@ -47,8 +47,8 @@ class Method:
 
     @property
     def data(self) -> str:
-        """The kinds of data it serves: terms that need random views or perturbed inputs leave out text."""
-        return "images, vectors" if any(part.name in CHANGING_INPUTS for part in self.terms) else "any"
+        """The kinds of data it serves: terms that average inputs leave out text."""
+        return "images, vectors" if any(part.name in MIXING for part in self.terms) else "any"
 
     @property
     def formula(self) -> str:
@@ -58,8 +58,8 @@ class Method:
         return " + ".join(str(part) for part in self.terms) + by + of
 
 
-CHANGING_INPUTS = ("fixmatch", "mixmatch", "mean-teacher", "sentry", "vat")
-"""Terms that change the inputs themselves."""
+MIXING = ("mixmatch",)
+"""Terms that average inputs."""
 
 _SOURCE = term("source")
 _PAPER = "Liu, Wang, Long: Cycle Self-Training for Domain Adaptation, NeurIPS 2021"

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from cst.config import Config
 from cst.data.tasks import load_task
 
 pytestmark = pytest.mark.skipif(
@@ -12,13 +13,13 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_mnist_and_usps_are_complete():
-    task = load_task("digits:mnist-usps")
+    task = load_task(Config(task="digits:mnist-usps"))
     assert (len(task.source), len(task.target), len(task.oracle.test)) == (60_000, 7_291, 2_007)
     assert task.notes == ()
     assert task.num_classes == 10
 
 
 def test_svhn_is_read_in_colour():
-    task = load_task("digits:svhn-mnist")
+    task = load_task(Config(task="digits:svhn-mnist"))
     assert task.input_shape == (3, 32, 32)
     assert len(task.target) == 60_000

@@ -10,6 +10,7 @@ import torch
 from scipy.io import savemat
 
 from cst.cli.main import main
+from cst.config import Config
 from cst.data.benchmarks.digits import mnist, svhn, usps
 from cst.data.tasks import load_task
 
@@ -77,7 +78,7 @@ def test_images_and_labels_belong_together(reader, count, channels, side, root):
     [("mnist-usps", (60, 50, 20), 1), ("usps-mnist", (50, 60, 20), 1), ("svhn-mnist", (40, 60, 20), 3)],
 )
 def test_tasks_train_on_training_images_and_test_on_test_images(name, sizes, channels, root):
-    task = load_task(f"digits:{name}", root)
+    task = load_task(Config(task=f"digits:{name}", data_root=root))
     assert (len(task.source), len(task.target), len(task.oracle.test)) == sizes
     assert task.input_shape == (channels, 32, 32)
     assert task.oracle.test.samples.take(torch.tensor([0])).shape == (1, channels, 32, 32)
@@ -87,7 +88,7 @@ def test_tasks_train_on_training_images_and_test_on_test_images(name, sizes, cha
 
 def test_the_folder_may_come_from_the_environment(root, monkeypatch):
     monkeypatch.setenv("CST_DATA", str(root))
-    assert load_task("digits:mnist-usps").name == "digits:mnist-usps"
+    assert load_task(Config(task="digits:mnist-usps")).name == "digits:mnist-usps"
 
 
 @pytest.mark.parametrize("backbone", ["dtn", "lenet", "cnn"])
@@ -126,12 +127,12 @@ def broken(root, name, content):
 def test_missing_and_broken_files_are_named(task, name, content, sentence, root):
     broken(root, name, content)
     with pytest.raises(ValueError, match=sentence):
-        load_task(f"digits:{task}", root)
+        load_task(Config(task=f"digits:{task}", data_root=root))
 
 
 def test_a_folder_is_needed(monkeypatch, tmp_path):
     monkeypatch.delenv("CST_DATA", raising=False)
     with pytest.raises(ValueError, match="name the folder of your datasets with --data-root or CST_DATA"):
-        load_task("digits:mnist-usps")
+        load_task(Config(task="digits:mnist-usps"))
     with pytest.raises(ValueError, match="There is no folder"):
-        load_task("digits:mnist-usps", tmp_path / "nowhere")
+        load_task(Config(task="digits:mnist-usps", data_root=tmp_path / "nowhere"))

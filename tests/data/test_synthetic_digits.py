@@ -1,5 +1,6 @@
 import numpy as np
 
+from cst.config import Config
 from cst.data.synthetic_digits import FONTS, _font, handwritten_digits, rendered_digits
 from cst.data.tasks import load_task
 
@@ -32,7 +33,7 @@ def test_every_font_draws_ten_different_digits():
 
 
 def test_task_keeps_target_labels_with_the_oracle():
-    task = load_task("synthetic-digits")
+    task = load_task(Config(task="synthetic-digits"))
     assert len(task.target) == len(task.oracle.target_labels) == 1797
     assert not hasattr(task.target, "labels")
     assert task.num_classes == 10

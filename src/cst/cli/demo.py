@@ -72,7 +72,7 @@ class Demo:
         assert config.out
         going_on = self.resume and Run(config.out).config_file.is_file()
         with Watch(f"{method:<13} seed {seed}", self.epochs) as watch:
-            adapted = train(load_task(config.task), config, resume=going_on, overwrite=True, listener=watch)
+            adapted = train(load_task(config), config, resume=going_on, overwrite=True, listener=watch)
         result = Run.open(config.out).result
         assert result is not None
         row = {"method": method, "seed": seed, **result["oracle"]}

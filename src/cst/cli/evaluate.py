@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,14 @@ class Evaluate:
     """The run folder."""
     data_root: Path | None = None
     """Folder of datasets for tasks that read files; CST_DATA if not given."""
+    source: Path | None = None
+    """The source, if it is no longer where the run found it."""
+    target: Path | None = None
+    """The target, likewise."""
+    target_labels: str | None = None
+    """Labels of the target, as 'cst train' takes them."""
+    workers: int | None = None
+    """Processes that read images."""
     json: Path | None = None
     """Write the figures to this file."""
 
@@ -40,20 +49,22 @@ class Evaluate:
 
         check_file(self.json)
         run = Run.open(self.run_folder)
-        config = run.config
-
-        from cst.data.tasks import TASKS, load_task
-
-        if config.task not in TASKS:
+        given = {name: getattr(self, name) for name in ("source", "target", "target_labels", "data_root", "workers")}
+        config = dataclasses.replace(run.config, **{name: value for name, value in given.items() if value is not None})
+        if config.task == "arrays" or config.task == "texts":
             raise ValueError(
                 f"{self.run_folder} was trained on data that has no task name: use 'cst predict' or cst.load in Python."
             )
+
+        from cst.data.tasks import load_task
+
+        task = load_task(config)
 
         from cst.adapted import load
         from cst.engine.evaluation import evaluate
 
         adapted = load(self.run_folder)
-        run.save_result(evaluate(adapted.model, load_task(config.task, self.data_root)))
+        run.save_result(evaluate(adapted.model, task, config.workers))
         report(run, self.json)
 
 
@@ -65,7 +76,7 @@ def report(run: Run, json: Path | None) -> None:
     figures: dict[str, Any] = {k: v for k, v in result.items() if isinstance(v, float)}
     rows = [[WORDS[key], percent(value), ""] for key, value in figures.items()]
     rows += [[WORDS[key], percent(value), "oracle"] for key, value in oracle.items()]
-    title = f"{config.task}, {config.method}, seed {config.seed}, epoch {config.epochs} of {config.epochs}"
+    title = f"{config.label_of_data}, {config.method}, seed {config.seed}, epoch {config.epochs} of {config.epochs}"
     print_table(title, ["figure", "%", "uses target labels"], rows)
     print(f"Run: {run.folder}")
     named = {"task": config.task, "method": config.method, "seed": config.seed, "epochs": config.epochs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ class Train(Config):
         from cst.engine.run import Run
 
         folder = given["resume"]
-        free = ("resume", "json", "data_root")
+        free = ("resume", "json", "data_root", "workers", "cache")
         others = [f"--{name.replace('_', '-')}" for name in given if name not in free]
         if others:
             raise ValueError(
@@ -51,26 +52,29 @@ class Train(Config):
         check_file(self.json)
         config = self._config()
 
-        from cst.data.tasks import check_task, load_task
+        from cst.data.tasks import kind_of_task, load_task
+        from cst.defaults import with_defaults
         from cst.grammar import adjusted, parse_method
 
-        check_task(config.task)
-        adjusted(parse_method(config.method), config.weight, config.option)
+        method = parse_method(config.method)
+        config = with_defaults(config, method, kind_of_task(config))
+        adjusted(method, config.weight, config.option)
 
         from cst.engine.run import Run
         from cst.engine.train import train
 
         assert config.out
-        task = load_task(config.task, config.data_root)
+        assert config.epochs
+        task = load_task(config)
         for note in task.notes:
             print(f"cst: {note}", file=sys.stderr)
-        with Watch(f"{config.task}  {config.method}  seed {config.seed}", config.epochs) as watch:
+        with Watch(f"{config.label_of_data}  {config.method}  seed {config.seed}", config.epochs) as watch:
             train(task, config, resume=self.resume is not None, listener=watch)
         report(Run.open(config.out), self.json)
 
     def _config(self) -> Config:
         config = Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
         if config.out is None:
-            name = f"{config.task}-{config.method}-seed{config.seed}".replace(":", "-").replace("/", "-")
+            name = re.sub(r"[:/ ]+", "-", f"{config.label_of_data}-{config.method}-seed{config.seed}")
             config = dataclasses.replace(config, out=Path("runs") / name)
         return config

@@ -34,17 +34,22 @@ def task_from(
         raise ValueError(
             f"The source has {len(source_samples)} inputs but {len(labels)} labels: give one label for each input."
         )
-    if source_samples.bytes_in != target_samples.bytes_in:
+    same_inputs(source_samples, target_samples)
+    oracle = Oracle()
+    if target_labels is not None:
+        oracle = Oracle(known_labels(target_labels, classes, len(target_samples)))
+    return Task(name, Labelled(source_samples, labels), target_samples, classes, oracle)
+
+
+def same_inputs(source: Samples, target: Samples) -> None:
+    """Refuse two domains whose inputs differ in type or shape."""
+    if source.bytes_in != target.bytes_in:
         raise ValueError("One domain has bytes (uint8), the other has not: bring both to the same type and scale.")
-    one_source, one_target = (tuple(s.take(torch.tensor([0])).shape[1:]) for s in (source_samples, target_samples))
+    one_source, one_target = (tuple(s.take(torch.tensor([0])).shape[1:]) for s in (source, target))
     if one_source != one_target:
         raise ValueError(
             f"One source input has shape {one_source}, one target input {one_target}: bring both to the same shape."
         )
-    oracle = Oracle()
-    if target_labels is not None:
-        oracle = Oracle(_known_labels(target_labels, classes, len(target_samples)))
-    return Task(name, Labelled(source_samples, labels), target_samples, classes, oracle)
 
 
 def samples_from(inputs: Any, domain: str, as_images: bool = True) -> Samples:
@@ -158,7 +163,8 @@ def encode_labels(labels: Any) -> tuple[Tensor, tuple[Any, ...]]:
     return torch.as_tensor(encoded.reshape(-1), dtype=torch.long), tuple(c.item() for c in classes)
 
 
-def _known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
+def known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
+    """Labels of the target as integers; every one must be a class of the source."""
     values = _label_array(labels, "target")
     if len(values) != count:
         raise ValueError(f"The target has {count} inputs but {len(values)} labels: give one label for each input.")

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from cst.data.views import ARRAYS, Views
+
 
 class Samples(Protocol):
     """Inputs that can be counted and taken by position."""
@@ -19,8 +21,8 @@ class Samples(Protocol):
 
     def __len__(self) -> int: ...
 
-    def take(self, indices: Tensor) -> Tensor:
-        """The inputs at ``indices``, stacked."""
+    def take(self, indices: Tensor, seed: int | None = None) -> Tensor:
+        """The inputs at ``indices``, stacked; with a seed, crops of larger files are drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class TensorSamples:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def take(self, indices: Tensor) -> Tensor:
+    def take(self, indices: Tensor, seed: int | None = None) -> Tensor:
         """Index the tensor."""
         return self.inputs[indices]
 
@@ -49,13 +51,33 @@ class DatasetSamples:
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def take(self, indices: Tensor) -> Tensor:
+    def take(self, indices: Tensor, seed: int | None = None) -> Tensor:
         """Load the items one by one."""
         items = [self.convert(input_of(self.dataset[int(i)])) for i in indices]
         shapes = {tuple(item.shape) for item in items}
         if len(shapes) > 1:
             raise ValueError(f"The dataset's inputs have different shapes ({sorted(shapes)}): bring them to one.")
         return torch.stack(items)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the samples of a domain."""
+
+    whole: Samples
+    places: Tensor
+
+    @property
+    def bytes_in(self) -> bool:
+        """As the whole."""
+        return self.whole.bytes_in
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def take(self, indices: Tensor, seed: int | None = None) -> Tensor:
+        """Take from the whole."""
+        return self.whole.take(self.places[indices], seed)
 
 
 def input_of(item: Any) -> Any:
@@ -93,6 +115,11 @@ class Task:
     oracle: Oracle = Oracle()
     notes: tuple[str, ...] = ()
     """What the user should know of the data, one sentence each."""
+    kind: str = "arrays"
+    """``arrays``, ``images`` or ``text``."""
+    views: Views = ARRAYS
+    columns: tuple[str, ...] = ()
+    """Names of the inputs, where they come from a table of numbers."""
 
     @property
     def num_classes(self) -> int:

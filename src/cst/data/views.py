@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from cst.tokens import without
+
+
+@dataclass(frozen=True)
+class Views:
+    """Random views of a batch that suit a kind of data.
+
+    ``mild`` keeps the label beyond doubt, ``strong`` costs effort. With ``crops`` the mild view is drawn where
+    the files are read.
+    """
+
+    mild: Callable[[Tensor], Tensor]
+    strong: Callable[[Tensor], Tensor]
+    crops: bool = False
+
 
 def mild(inputs: Tensor) -> Tensor:
     """A view that keeps the label beyond doubt: a small affine map for images, faint noise for vectors."""
     if inputs.ndim == 4:
-        return affine(inputs, degrees=8, shear=0.1, scale=0.1, shift=0.06)
+        return affine(inputs, degrees=12, shear=0.2, scale=0.25, shift=0.1)
     return inputs + 0.05 * _spread(inputs) * torch.randn_like(inputs)
 
 
@@ -57,3 +74,22 @@ def hide_patch(images: Tensor, share: float) -> Tensor:
     left = (torch.rand(count, 1, 1, 1, device=images.device) * width).floor()
     hidden = (rows >= top) & (rows < top + share * height) & (columns >= left) & (columns < left + share * width)
     return torch.where(hidden, images.mean((1, 2, 3), keepdim=True), images)
+
+
+def drop_tokens(tokens: Tensor, share: float) -> Tensor:
+    """Hide a share of the tokens of each sequence, but never the first."""
+    hidden = torch.rand(tokens.shape[:2], device=tokens.device) < share
+    hidden[:, 0] = False
+    return without(tokens, hidden)
+
+
+def strong_photos(images: Tensor) -> Tensor:
+    """Two random changes of geometry or colour for each photo."""
+    from cst.data.photos import randaugment
+
+    return randaugment(images)
+
+
+ARRAYS = Views(mild, strong)
+PHOTOS = Views(lambda images: images, strong_photos, crops=True)
+TOKENS = Views(lambda tokens: drop_tokens(tokens, 0.05), lambda tokens: drop_tokens(tokens, 0.2))

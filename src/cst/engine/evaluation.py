@@ -6,22 +6,24 @@ import torch
 from torch import Tensor
 
 from cst.data.domains import Oracle, Samples, Task
+from cst.data.loading import in_order
 from cst.functional import pseudo_labels, ridge_head, total_variation
 from cst.models.model import Model
 
-EVALUATION_BATCH = 256
+EVALUATION_BATCH = 128
 
 
 @torch.no_grad()
-def predict(model: Model, samples: Samples, domain: str = "target") -> tuple[Tensor, Tensor]:
+def predict(
+    model: Model, samples: Samples, domain: str = "target", workers: int | None = None
+) -> tuple[Tensor, Tensor]:
     """Features [N, d] and logits [N, K] of all samples, in evaluation mode, on the CPU."""
     device = next(model.parameters()).device
     training = model.training
     model.eval()
     features, logits = [], []
-    for start in range(0, len(samples), EVALUATION_BATCH):
-        indices = torch.arange(start, min(start + EVALUATION_BATCH, len(samples)))
-        batch = model.features(samples.take(indices).to(device), domain)
+    for inputs in in_order(samples, EVALUATION_BATCH, workers):
+        batch = model.features(inputs.to(device), domain)
         features.append(batch.float().cpu())
         logits.append(model.classify(batch, domain).float().cpu())
     model.train(training)
@@ -58,18 +60,18 @@ def target_head_error(
     return 1 - accuracy((source_features.to(head.dtype) @ head).argmax(-1), source_labels)
 
 
-def oracle_metrics(model: Model, task: Task, oracle: Oracle) -> dict[str, float]:
+def oracle_metrics(model: Model, task: Task, oracle: Oracle, workers: int | None = None) -> dict[str, float]:
     """Figures that look at the target's labels: accuracies on the test set if there is one, else on the target."""
     found: dict[str, float] = {}
     if oracle.target_labels is not None:
         truth = oracle.target_labels
-        labels = pseudo_labels(predict(model, task.target)[1])
+        labels = pseudo_labels(predict(model, task.target, workers=workers)[1])
         shares = (distribution(y, task.num_classes) for y in (labels, truth))
         found["pseudo_label_error"] = 1 - accuracy(labels, truth)
         found["total_variation"] = float(total_variation(*shares))
         found |= _accuracies(labels, truth, task.num_classes)
     if oracle.test is not None:
-        labels = pseudo_labels(predict(model, oracle.test.samples)[1])
+        labels = pseudo_labels(predict(model, oracle.test.samples, workers=workers)[1])
         found |= _accuracies(labels, oracle.test.labels, task.num_classes)
     return {key: round(value, 6) for key, value in found.items()}
 
@@ -81,10 +83,10 @@ def _accuracies(predicted: Tensor, truth: Tensor, num_classes: int) -> dict[str,
     }
 
 
-def evaluate(model: Model, task: Task) -> dict[str, object]:
+def evaluate(model: Model, task: Task, workers: int | None = None) -> dict[str, object]:
     """All figures of a finished model: the round trip, the pseudo-labels, and the oracle's if there are labels."""
-    source_features, source_logits = predict(model, task.source.samples, "source")
-    target_features, target_logits = predict(model, task.target)
+    source_features, source_logits = predict(model, task.source.samples, "source", workers)
+    target_features, target_logits = predict(model, task.target, workers=workers)
     labels = pseudo_labels(target_logits)
     return {
         "source_error": round(1 - accuracy(pseudo_labels(source_logits), task.source.labels), 6),
@@ -93,5 +95,5 @@ def evaluate(model: Model, task: Task) -> dict[str, object]:
             6,
         ),
         "pseudo_label_distribution": [round(float(p), 6) for p in distribution(labels, task.num_classes)],
-        "oracle": oracle_metrics(model, task, task.oracle),
+        "oracle": oracle_metrics(model, task, task.oracle, workers),
     }

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from cst.config import Config
-from cst.data import views
-from cst.data.domains import Task
+from cst.data.cached import through_frozen
+from cst.data.domains import Samples, Task
+from cst.data.loading import ahead, worker_count
 from cst.data.samplers import Uniform
 from cst.engine.evaluation import oracle_metrics, predict, target_head_error
 from cst.engine.memory import Memory
@@ -22,6 +24,7 @@ from cst.engine.run import Run
 from cst.engine.schedules import rate
 from cst.grammar import make
 from cst.methods import Method
+from cst.models.frozen import Frozen
 from cst.models.model import Model
 from cst.terms.contract import Batch, Epoch, Problem, Step
 
@@ -68,37 +71,56 @@ class Trainer:
         assert config.steps_per_epoch
         assert config.lr is not None
         assert config.schedule
+        assert config.epochs
+        assert config.ramp_epochs is not None
         self.task, self.config, self.run, self.listener = task, config, run, listener
         self.batch_size, self.steps_per_epoch = config.batch_size, config.steps_per_epoch
-        self.lr, self.schedule = config.lr, config.schedule
+        self.lr, self.schedule, self.epochs = config.lr, config.schedule, config.epochs
         try:
             self.fabric = Fabric(accelerator=config.device, devices=1, precision=config.precision)
         except (RuntimeError, ValueError) as error:
             raise ValueError(f"Device '{config.device}' with precision '{config.precision}': {error}") from None
         problem = Problem(task.num_classes, feature_dim, len(task.target))
         self.objective = Objective(method, problem, config.ramp_epochs)
-        self._check_inputs()
         self.learner = Learner(model, self.objective)
+        self._check_inputs()
         self.model = model
         self.objective.attach(model)
-        optimizer = torch.optim.SGD(self._groups(), lr=self.lr, momentum=config.momentum)
+        optimizer: torch.optim.Optimizer = (
+            torch.optim.AdamW(self._groups(), lr=self.lr)
+            if config.optimizer == "adamw"
+            else torch.optim.SGD(self._groups(), lr=self.lr, momentum=config.momentum)
+        )
         self.wrapped, self.optimizer = self.fabric.setup(self.learner, optimizer)
         self.update = make(method.update, self.optimizer, self.fabric.backward)
         sizes = (len(task.target), task.num_classes, self.batch_size, config.seed)
         self.sampler: Uniform = make(method.sampling, task.source.labels, *sizes)
         self.memory = Memory(MEMORY, self.batch_size)
+        self.task = self._after_frozen_layers()
+        self.workers = worker_count(config.workers, self.task.source.samples, self.task.target)
         self.history: list[dict[str, Any]] = []
 
     def _check_inputs(self) -> None:
-        """Random views and perturbations exist for real numbers only."""
-        changing = [name for name, term in self.objective.items() if term.changes_inputs]
-        if self.config.augment != "none":
-            changing.append("augment")
-        if changing and not self.task.target.take(torch.tensor([0])).is_floating_point():
+        """Tokens can be hidden and their word vectors perturbed where the backbone is one of ours, never averaged."""
+        if self.task.target.take(torch.tensor([0])).is_floating_point():
+            return
+        items = self.objective.items()
+        ours = hasattr(self.learner.model.backbone, "embed")
+        refused = [n for n, t in items if t.mixes or (not ours and (t.random_views or t.perturbs))]
+        if self.config.augment != "none" and not ours:
+            refused.append("augment")
+        if refused:
             raise ValueError(
-                f"{' and '.join(changing)} would change the inputs, which are whole numbers (tokens?): "
+                f"{' and '.join(refused)} would change the inputs, which are whole numbers (tokens?): "
                 "choose a method that works on features, such as cst."
             )
+
+    def _after_frozen_layers(self) -> Task:
+        """The task as the trained layers see it, where nothing random happens before them."""
+        random = self.config.augment != "none" or any(term.random_views for _, term in self.objective.items())
+        if random or not isinstance(self.model.prepare, Frozen):
+            return self.task
+        return through_frozen(self.task, self.model.prepare, self.config.cache, self.config.workers)
 
     def _groups(self) -> list[dict[str, Any]]:
         """The backbone learns at its own rate; the head and what terms own learn at the full one."""
@@ -114,7 +136,7 @@ class Trainer:
     def fit(self) -> list[dict[str, Any]]:
         """Train from where the run stands to its last epoch and return the records of all epochs."""
         with torch.random.fork_rng(), _tensorboard(self.config, self.run) as board:
-            for epoch in range(self._restore(), self.config.epochs):
+            for epoch in range(self._restore(), self.epochs):
                 record = self._epoch(epoch)
                 self.history.append(record)
                 if self.run:
@@ -132,10 +154,10 @@ class Trainer:
         self._start(epoch)
         losses: dict[str, float] = {}
         counts = torch.zeros(self.task.num_classes)
-        for place in range(self.steps_per_epoch):
-            number = epoch * self.steps_per_epoch + place
+        numbers = range(epoch * self.steps_per_epoch, (epoch + 1) * self.steps_per_epoch)
+        for number, samples in zip(numbers, ahead(self._read, numbers, self.workers), strict=True):
             self._set_rate(number, epoch)
-            step = self._step(number)
+            step = self._step(number, *samples)
             taken = self._take(step)
             self.objective.after_step(self.model)
             for name, loss in taken.items():
@@ -143,7 +165,7 @@ class Trainer:
             self.memory.add(step)
             counts += torch.bincount(self.memory.batches[-1][-1].cpu(), minlength=len(counts))
             if self.listener:
-                self.listener.on_step(number + 1, self.config.epochs * self.steps_per_epoch)
+                self.listener.on_step(number + 1, self.epochs * self.steps_per_epoch)
         times = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu_began}
         return self._record(epoch, losses, counts / counts.sum(), times)
 
@@ -151,11 +173,11 @@ class Trainer:
         """Let the sampling rule and the terms prepare for the epoch."""
 
         def target_logits() -> Tensor:
-            return predict(self.model, self.task.target)[1]
+            return predict(self.model, self.task.target, workers=self.config.workers)[1]
 
         self.sampler.start_epoch(target_logits)
         try:
-            self.objective.start_epoch(Epoch(epoch, self.config.epochs, lambda: self._gathered(epoch), target_logits))
+            self.objective.start_epoch(Epoch(epoch, self.epochs, lambda: self._gathered(epoch), target_logits))
         except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
             raise self._diverged(epoch, "the target head has no solution") from None
 
@@ -187,38 +209,47 @@ class Trainer:
             "pseudo_label_distribution": [round(float(share), 6) for share in labels],
             "target_head_source_error": round(target_head_error(*self.memory.stacked(), self.task.num_classes), 6),
         }
-        oracle = oracle_metrics(self.model, self.task, self.task.oracle)
+        oracle = oracle_metrics(self.model, self.task, self.task.oracle, self.config.workers)
         if oracle:
             record["oracle"] = oracle
         record |= {name: round(seconds, 3) for name, seconds in times.items()}
         return record
 
-    def _step(self, number: int) -> Step:
-        source, target = self.sampler.batch(number)
-        inputs = self.task.target.take(target)
-        augment = views.mild if self.config.augment == "mild" else lambda x: x
+    @property
+    def _read(self) -> Callable[[int], tuple[Tensor, Tensor, Tensor, Tensor]]:
+        """What reads the samples of a step, here or in a worker process."""
+        crops = self.config.augment == "mild" and self.task.views.crops
+        seed = self.config.seed if crops else None
+        return partial(_read_step, self.sampler, self.task.source.samples, self.task.target, seed)
+
+    def _step(self, number: int, source: Tensor, target: Tensor, inputs: Tensor, others: Tensor) -> Step:
+        """Step ``number`` on the source's ``inputs`` at the places ``source``, and likewise the target's ``others``."""
+        views = self.task.views
+        mild = views.mild if self.config.augment == "mild" and not views.crops else lambda x: x
         batch = Batch(
-            source=augment(self.task.source.samples.take(source)),
+            source=mild(inputs),
             labels=self.task.source.labels[source],
-            target=augment(inputs),
+            target=mild(others),
             target_indices=target,
-            strong=views.strong(inputs) if "strong" in self.objective.views else None,
+            strong=views.strong(others) if "strong" in self.objective.views else None,
             augment=views.strong,
         )
         moved = Batch(**self.fabric.to_device(vars(batch)))
         epochs = number / self.steps_per_epoch
-        return Step(self.model, moved, self.objective.views, epochs, epochs / self.config.epochs)
+        return Step(self.model, moved, self.objective.views, epochs, epochs / self.epochs)
 
     @torch.no_grad()
     def _gathered(self, epoch: int) -> tuple[Tensor, Tensor, Tensor]:
         """Features for selecting alpha: of the epoch that has passed, or of a look ahead before the first."""
         if not self.memory:
-            for number in range(min(MEMORY // self.batch_size, self.steps_per_epoch)):
-                self.memory.add(self._step(epoch * self.steps_per_epoch + number).again())
+            first = epoch * self.steps_per_epoch
+            numbers = range(first, first + min(MEMORY // self.batch_size, self.steps_per_epoch))
+            for number, samples in zip(numbers, ahead(self._read, numbers, self.workers), strict=True):
+                self.memory.add(self._step(number, *samples).again())
         return self.memory.stacked()[:3]
 
     def _set_rate(self, step: int, epoch: int) -> None:
-        factor = rate(self.schedule, step, epoch, self.config.epochs)
+        factor = rate(self.schedule, step, epoch, self.epochs)
         for group in self.optimizer.param_groups:
             group["lr"] = self.lr * factor * group["scale"]
 
@@ -250,6 +281,15 @@ class Trainer:
         self.memory.load_state_dict(self.fabric.to_device(state["memory"]))
         self.history = self.run.rewind(state["epochs"])
         return int(state["epochs"])
+
+
+def _read_step(
+    sampler: Uniform, source: Samples, target: Samples, seed: int | None, number: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The positions and the inputs of both domains' samples in a step; with a seed, random crops of files."""
+    first, second = sampler.batch(number)
+    crops = (None, None) if seed is None else (2 * (seed * 1_000_003 + number), 2 * (seed * 1_000_003 + number) + 1)
+    return first, second, source.take(first, crops[0]), target.take(second, crops[1])
 
 
 @contextmanager

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from cst.config import DEFAULTS, Config
+from cst.config import Config
 from cst.data.domains import Task, TensorSamples
+from cst.defaults import usual, with_defaults
 from cst.engine.evaluation import evaluate
 from cst.engine.fit import Listener, Trainer
 from cst.engine.run import Run
 from cst.grammar import adjusted, parse_method
 from cst.methods import Method
-from cst.models.backbones import build_backbone
+from cst.models.backbones import build_network
 from cst.models.model import Model, Standardize, feature_dim, head
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ CUSTOM = "custom"
 
 def resolve(config: Config, task: Task) -> tuple[Config, Method]:
     """The configuration with every open field decided, and the method it names."""
+    config = with_defaults(config, parse_method(config.method), task.kind)
     method = adjusted(parse_method(config.method), config.weight, config.option)
     smaller, larger = sorted((len(task.source), len(task.target)))
     if smaller < 2:
@@ -37,32 +40,32 @@ def resolve(config: Config, task: Task) -> tuple[Config, Method]:
             f"The batch size of {config.batch_size} is larger than the {_smaller(task)} ({smaller} samples): "
             f"choose a batch_size of at most {smaller}."
         )
-    config = config.filled(batch_size=min(DEFAULTS["batch_size"], smaller), **method.defaults)
+    config = config.filled(batch_size=min(usual(task.kind, config.backbone)["batch_size"], smaller))
     assert config.batch_size
-    config = config.filled(**{**DEFAULTS, "steps_per_epoch": max(1, larger // config.batch_size)})
-    return config, method
+    return config.filled(steps_per_epoch=max(1, larger // config.batch_size)), method
 
 
 def _smaller(task: Task) -> str:
     return "source" if len(task.source) <= len(task.target) else "target"
 
 
-def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -> tuple[Model, int]:
-    """The model for a task, freshly initialised, and the length of its features.
+def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -> tuple[Model, int, dict[str, Any]]:
+    """The model for a task, freshly initialised, the length of its features, and its architecture in plain values.
 
-    Inputs of a backbone by name are standardised with the source's statistics; a module that the
-    user brings gets the inputs as they are.
+    Inputs of a backbone by name are standardised: with the statistics of its pretraining, or with the source's.
+    A module that the user brings gets the inputs as they are.
     """
     example = task.source.samples.take(torch.arange(2))
     prepare: nn.Module = nn.Identity()
+    architecture: dict[str, Any] = {}
     if backbone is None:
-        prepare = _standardize(task)
-        backbone = build_backbone(config.backbone, task.input_shape)
+        shape = tuple(example.shape[1:])
+        prepare, backbone, architecture = build_network(config, task.kind, shape, partial(_standardize, task))
     else:
         backbone = copy.deepcopy(backbone)
     dim = feature_dim(nn.Sequential(prepare, backbone), example)
     source_head = head(dim, task.num_classes, config.bottleneck or 0, config.head or "linear")
-    return Model(backbone, source_head, config.batch_norm or "per-domain", prepare), dim
+    return Model(backbone, source_head, config.batch_norm or "per-domain", prepare), dim, architecture
 
 
 def _standardize(task: Task) -> Standardize:
@@ -89,21 +92,35 @@ def train(
 
     With ``config.out`` the run is written there; ``resume`` continues it after its last finished epoch.
     """
-    from cst.adapted import Adapted
+    from cst.adapted import Adapted, Inputs
+    from cst.models.text import find_tokenizer
 
     config, method = resolve(config, task)
     with torch.random.fork_rng():
         torch.manual_seed(config.seed)
-        model, dim = build_model(task, config, backbone)
+        model, dim, architecture = build_model(task, config, backbone)
         trainer = Trainer(model, task, method, config, dim, listener=listener)
     trainer.run = run = _open_run(config, resume, overwrite)  # last, so that a mistake above leaves no folder
     history = trainer.fit()
     model.eval()
-    name = CUSTOM if backbone is not None else config.backbone
-    adapted = Adapted(model, task.classes, task.input_shape, config, name, history, task.target.bytes_in)
+    adapted = Adapted(
+        model,
+        task.classes,
+        config,
+        history,
+        Inputs(
+            kind=task.kind,
+            shape=task.input_shape if task.kind == "arrays" else (),
+            backbone=CUSTOM if backbone is not None else config.backbone,
+            bytes_in=task.target.bytes_in,
+            columns=task.columns,
+            architecture=architecture,
+        ),
+        find_tokenizer(config) if task.kind == "text" and backbone is None else None,
+    )
     if run:
         adapted.save(run.folder)
-        run.save_result(evaluate(model, task))
+        run.save_result(evaluate(model, trainer.task, config.workers))
     return adapted
 
 

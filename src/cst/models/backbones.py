@@ -1,13 +1,19 @@
-"""Feature extractors that train from scratch, by name."""
+"""Feature extractors by name: small ones that train from scratch, and the way to the pretrained ones."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import pairwise
 from math import prod
+from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
+from cst.config import Config
+from cst.models.frozen import Frozen
+from cst.models.pretrained import FAMILIES, NAMES, image_backbone, is_image_backbone
+from cst.models.text import text_backbone
 from cst.spelling import unknown
 
 
@@ -100,10 +106,58 @@ def lenet(shape: tuple[int, ...]) -> nn.Sequential:
 BACKBONES: dict[str, Callable[[tuple[int, ...]], nn.Module]] = {"mlp": mlp, "cnn": cnn, "dtn": dtn, "lenet": lenet}
 
 
+KNOWN = ("auto", *BACKBONES, *NAMES, "minilm", *(f"{family}:NAME" for family in FAMILIES))
+
+
 def build_backbone(name: str, shape: tuple[int, ...]) -> nn.Module:
-    """The backbone called ``name`` for inputs of ``shape``; ``auto`` picks by the shape."""
+    """The backbone called ``name`` for inputs of ``shape``, from scratch; ``auto`` picks by the shape."""
     if name == "auto":
         name = "cnn" if len(shape) == 3 else "mlp"
     if name not in BACKBONES:
-        raise ValueError(unknown("backbone", name, ["auto", *BACKBONES]))
+        raise ValueError(unknown("backbone", name, KNOWN))
     return BACKBONES[name](shape)
+
+
+def build_network(
+    config: Config,
+    kind: str,
+    shape: tuple[int, ...],
+    standardize: Callable[[], nn.Module],
+    architecture: dict[str, Any] | None = None,
+) -> tuple[nn.Module, nn.Module, dict[str, Any]]:
+    """What happens to inputs first, the backbone that is trained, and its architecture in plain values.
+
+    Args:
+        config: names the backbone, its weights and the layers to freeze.
+        kind: of the data.
+        shape: of one input.
+        standardize: makes the standardisation for a backbone from scratch.
+        architecture: of an earlier call; the weights are then random, to be loaded by the caller.
+    """
+    name = config.backbone
+    if kind == "text":
+        return text_backbone(config, architecture)
+    if name in BACKBONES or name == "auto":
+        if config.freeze or config.weights not in (None, "none"):
+            raise ValueError(f"Backbone '{name}' starts from scratch: leave out --freeze and --weights.")
+        return standardize(), build_backbone(name, shape), {}
+    if not is_image_backbone(name):
+        raise ValueError(unknown("backbone", name, KNOWN))
+    if len(shape) != 3 or shape[0] != 3:
+        raise ValueError(f"Backbone '{name}' takes images in three channels, but one input has shape {shape}.")
+    described = architecture or None
+    steps = image_backbone(name, "none" if architecture is not None else config.weights, described)
+    plain = getattr(getattr(steps.layers[0], "network", None), "config", None)
+    count = config.freeze or 0
+    if count >= len(steps.layers):
+        most = len(steps.layers) - 1
+        advice = f"freeze at most {most}" if most else "leave out --freeze"
+        raise ValueError(f"--freeze {count} leaves nothing of '{name}' to train: {advice}.")
+    prepare: nn.Module = steps.standardize()
+    if count:
+        prepare = Frozen(nn.Sequential(prepare, *steps.layers[:count]), _is_feature_map)
+    return prepare, nn.Sequential(*steps.layers[count:]), json.loads(plain.to_json_string()) if plain else {}
+
+
+def _is_feature_map(inputs: Tensor) -> bool:
+    return inputs.shape[1] != 3

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from cst.models.batch_norm import DomainBatchNorm, has_batch_norm, per_domain, untracked
+from cst.models.frozen import Frozen
 
 
 class Standardize(nn.Module):
@@ -83,6 +84,12 @@ class Model(nn.Module):
     def features(self, inputs: Tensor, domain: str = "target", track: bool = True) -> Tensor:
         """``h_phi``: inputs [N, ...] -> features [N, d]."""
         return self.through(nn.Sequential(self.prepare, self.backbone), inputs, domain, track)
+
+    def continuous(self, inputs: Tensor) -> Tensor:
+        """The inputs as real numbers, to which a perturbation can be added: tokens become their word vectors."""
+        inputs = self.prepare(inputs) if isinstance(self.prepare, Frozen) else inputs
+        embed = getattr(self.backbone, "embed", None)
+        return embed(inputs) if embed is not None else inputs
 
     def classify(self, features: Tensor, domain: str = "target", track: bool = True) -> Tensor:
         """``g_theta_s``: features [N, d] -> logits [N, K]."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
-import torch
 from torch import Tensor, nn
+
+from cst.tokens import joined
 
 
 class Network(Protocol):
@@ -30,6 +31,9 @@ class Network(Protocol):
 
     def features(self, inputs: Tensor, domain: str, track: bool = True) -> Tensor:
         """``h_phi``: inputs [N, ...] -> features [N, d]."""
+
+    def continuous(self, inputs: Tensor) -> Tensor:
+        """The inputs as real numbers, to which a perturbation can be added; ``features`` takes these too."""
 
     def classify(self, features: Tensor, domain: str, track: bool = True) -> Tensor:
         """``g_theta_s``: features [N, d] -> logits [N, K]."""
@@ -126,7 +130,7 @@ class Step:
         self.labels = batch.labels
         count = len(batch.source)
         if network.shared_statistics and "target" in self.views:
-            joint = _Pass(network, torch.cat([batch.source, batch.target]), "source", track)
+            joint = _Pass(network, joined(batch.source, batch.target), "source", track)
             self.source = View(joint, slice(0, count))
             self.target = View(joint, slice(count, None), batch.target_indices)
         else:
@@ -176,8 +180,12 @@ class Term(nn.Module):
 
     views: ClassVar[tuple[str, ...]] = ("source", "target")
     """The views it reads."""
-    changes_inputs: ClassVar[bool] = False
-    """Whether it needs random views or perturbations of the inputs, which must then be real numbers."""
+    random_views: ClassVar[bool] = False
+    """Whether it needs random views of the inputs."""
+    perturbs: ClassVar[bool] = False
+    """Whether it adds perturbations to the inputs, or to the word vectors of text."""
+    mixes: ClassVar[bool] = False
+    """Whether it averages inputs, which tokens do not allow."""
     ramped: ClassVar[bool] = False
     """Whether its weight grows from zero over the first epochs."""
 

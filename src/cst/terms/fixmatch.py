@@ -13,7 +13,7 @@ class FixMatch(Term):
     """``mean_i [max p_i >= threshold] CE(strong_i, argmax p_i)``, the mean taken over the whole batch."""
 
     views = ("source", "target", "strong")
-    changes_inputs = True
+    random_views = True
 
     def __init__(self, problem: Problem, threshold: float = 0.95) -> None:
         super().__init__(problem)

@@ -18,7 +18,7 @@ class MeanTeacher(Term):
     """
 
     views = ("source", "target", "strong")
-    changes_inputs = True
+    random_views = True
     ramped = True
 
     def __init__(self, problem: Problem, decay: float = 0.99, threshold: float = 0.9) -> None:

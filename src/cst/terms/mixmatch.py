@@ -30,7 +30,8 @@ class MixMatch(Term):
     """
 
     views = ("source", "target", "strong")
-    changes_inputs = True
+    random_views = True
+    mixes = True
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class Sentry(Term):
     """
 
     ramped = True
-    changes_inputs = True
+    random_views = True
 
     def __init__(self, problem: Problem, committee: int = 3, diversity: float = 0.1) -> None:
         super().__init__(problem)

@@ -9,6 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cst.terms.contract import Problem, Step, Term
+from cst.tokens import present
+
+RADIUS, TOKEN_RADIUS = 0.2, 0.02
 
 
 def divergence(expected: Tensor, logits: Tensor) -> Tensor:
@@ -35,7 +38,10 @@ def adversarial_direction(
 
 
 def spread(inputs: Tensor) -> Tensor:
-    """Standard deviation over the batch: of each feature for vectors, of each channel for images."""
+    """Standard deviation over the batch: of each feature for vectors and tokens, of each channel for images."""
+    if inputs.ndim == 3:
+        known = inputs[present(inputs)]
+        return known.std(0, correction=0).view(1, 1, -1)
     over = (0, 2, 3) if inputs.ndim == 4 else (0,)
     return inputs.std(over, keepdim=True, correction=0)
 
@@ -48,15 +54,17 @@ class VAT(Term):
 
     Args:
         problem: sizes.
-        radius: the share.
+        radius: the share; 0.2, or 0.02 for the word vectors of text, which are many more.
         iterations: of the power method.
         source: smooth the source too, as VADA does.
     """
 
     ramped = True
-    changes_inputs = True
+    perturbs = True
 
-    def __init__(self, problem: Problem, radius: float = 0.2, iterations: int = 1, source: bool = False) -> None:
+    def __init__(
+        self, problem: Problem, radius: float | None = None, iterations: int = 1, source: bool = False
+    ) -> None:
         super().__init__(problem)
         self.radius, self.iterations, self.source = radius, iterations, source
 
@@ -67,14 +75,17 @@ class VAT(Term):
         return sum(losses[1:], start=losses[0])
 
     def _smoothness(self, step: Step, inputs: Tensor, probs: Tensor, domain: str) -> Tensor:
-        scale = spread(inputs)
+        start = step.network.continuous(inputs)
+        scale = spread(start.detach())
 
         def logits_of(shift: Tensor) -> Tensor:
-            moved = step.network.features(inputs + scale * shift, domain, False)
+            moved = step.network.features(start + scale * shift, domain, False)
             return step.network.classify(moved, domain, False)
 
+        shape = torch.where(start.isnan(), 0.0, start).detach()
         if step.network.shared_statistics:  # the same statistics for the plain inputs as for the perturbed ones
-            probs = logits_of(torch.zeros_like(inputs)).softmax(-1).detach()
-        length = self.radius * inputs[0].numel() ** 0.5
-        direction = adversarial_direction(logits_of, inputs, probs, 0.05 * length, self.iterations)
+            probs = logits_of(torch.zeros_like(shape)).softmax(-1).detach()
+        radius = self.radius if self.radius is not None else (TOKEN_RADIUS if start.ndim == 3 else RADIUS)
+        length = radius * shape[0].numel() ** 0.5
+        direction = adversarial_direction(logits_of, shape, probs, 0.05 * length, self.iterations)
         return divergence(probs, logits_of(length * direction))

@@ -1,0 +1,40 @@
+"""The Amazon reviews of Blitzer et al.: pseudo-XML that no XML parser takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cst.data.collection import Collection
+
+DOMAINS = {"B": "books", "D": "dvd", "E": "electronics", "K": "kitchen"}
+PLACES = ("amazon-reviews", "sorted_data_acl", "sorted_data")
+ORIGIN = "the Multi-Domain Sentiment Dataset page of M. Dredze (domain_sentiment_data.tar.gz)"
+PER_FILE = 1000
+
+_REVIEW = re.compile(r"<review>(.*?)</review>", re.DOTALL)
+
+
+def _field(review: str, name: str) -> str:
+    found = re.search(rf"<{name}>(.*?)</{name}>", review, re.DOTALL)
+    return " ".join(found.group(1).split()) if found else ""
+
+
+def read_reviews(root: Path, domain: str) -> tuple[Collection, list[str]]:
+    """Title and text of every review of a domain, negative and positive, and what is missing."""
+    name = DOMAINS[domain]
+    texts, labels, names, notes = [], [], [], []
+    for label in ("negative", "positive"):
+        path = next((p for p in (root / place / name / f"{label}.review" for place in PLACES) if p.is_file()), None)
+        if path is None:
+            raise ValueError(f"{root / PLACES[0] / name / label}.review is missing: get it from {ORIGIN}.")
+        reviews = _REVIEW.findall(path.read_text(encoding="utf-8", errors="replace"))
+        found = [". ".join(filter(None, (_field(r, "title"), _field(r, "review_text")))) for r in reviews]
+        if not any(found):
+            raise ValueError(f"{path} holds no reviews: get it anew from {ORIGIN}.")
+        if len(found) != PER_FILE:
+            notes.append(f"{len(found):,} of the {PER_FILE:,} reviews of {name}/{label} are there.")
+        names += [f"{name}/{label}/{row}" for row, text in enumerate(found) if text]
+        texts += [text for text in found if text]
+        labels += [label for text in found if text]
+    return Collection("text", texts, names, labels), notes

@@ -1,0 +1,97 @@
+"""What frozen layers make of a domain, computed once."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from cst.data.domains import Labelled, Oracle, Samples, Task, TensorSamples
+from cst.data.loading import in_order
+from cst.tokens import padded, present
+
+BATCH = 32
+MOST = 4 * 2**30
+"""Bytes that may be kept; larger domains go through the frozen layers at every step."""
+
+
+@dataclass(frozen=True)
+class VectorSequences:
+    """Token vectors of each text, each as long as its text."""
+
+    sequences: tuple[Tensor, ...]
+    bytes_in: bool = False
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+    def take(self, indices: Tensor, seed: int | None = None) -> Tensor:
+        """Token vectors [N, longest, d]."""
+        return padded([self.sequences[int(i)] for i in indices])
+
+
+def through_frozen(task: Task, frozen: nn.Module, folder: Path | None = None, workers: int | None = None) -> Task:
+    """The task after the frozen layers, if there is room for it; kept in ``folder`` for other runs."""
+    domains = [task.source.samples, task.target]
+    if task.oracle.test is not None:
+        domains.append(task.oracle.test.samples)
+    example = frozen(domains[0].take(torch.arange(min(8, len(domains[0])))).to(_device(frozen)))
+    if sum(map(len, domains)) * example[0].numel() * example.element_size() > MOST:
+        return task
+    source, target, *test = (_kept(samples, frozen, folder, workers) for samples in domains)
+    held_out = None if task.oracle.test is None else Labelled(test[0], task.oracle.test.labels)
+    oracle = Oracle(task.oracle.target_labels, held_out)
+    return dataclasses.replace(task, source=Labelled(source, task.source.labels), target=target, oracle=oracle)
+
+
+def _kept(samples: Samples, frozen: nn.Module, folder: Path | None, workers: int | None) -> Samples:
+    """The outputs for a domain, from the folder if they are there."""
+    if folder is None:
+        return _samples(_outputs(samples, frozen, workers))
+    file = folder / f"{_fingerprint(samples, frozen, workers)}.pt"
+    if not file.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(f".{os.getpid()}.partial")
+        torch.save(_outputs(samples, frozen, workers), partial)
+        os.replace(partial, file)
+    return _samples(torch.load(file, weights_only=True, mmap=True))
+
+
+def _samples(outputs: list[Tensor]) -> Samples:
+    if outputs[0].ndim == 2:
+        return VectorSequences(tuple(outputs))
+    return TensorSamples(torch.stack(outputs))
+
+
+@torch.no_grad()
+def _outputs(samples: Samples, frozen: nn.Module, workers: int | None) -> list[Tensor]:
+    """One output for each sample; those of texts as long as the text."""
+    outputs: list[Tensor] = []
+    for inputs in in_order(samples, BATCH, workers):
+        made = frozen(inputs.to(_device(frozen))).cpu()
+        if made.ndim == 3:
+            outputs += [sequence[there].clone() for sequence, there in zip(made, present(made), strict=True)]
+        else:
+            outputs += [output.clone() for output in made]
+    return outputs
+
+
+def _fingerprint(samples: Samples, frozen: nn.Module, workers: int | None) -> str:
+    """A name for the outputs: of the weights and of all inputs."""
+    digest = hashlib.sha256()
+    for name, value in frozen.state_dict().items():
+        digest.update(name.encode())
+        digest.update(value.cpu().contiguous().numpy().tobytes())
+    for inputs in in_order(samples, BATCH, workers):
+        digest.update(str(tuple(inputs.shape)).encode())
+        digest.update(inputs.numpy().tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _device(module: nn.Module) -> torch.device:
+    return next(module.parameters()).device

@@ -1,0 +1,144 @@
+"""What a folder or a table holds, before anything is decoded, and how it becomes samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from cst.config import Config
+
+if TYPE_CHECKING:
+    from cst.data.domains import Samples, Task
+    from cst.data.views import Views
+
+Kind = Literal["images", "text", "arrays"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a reader should look for.
+
+    Attributes:
+        text: the column that holds the text; without it a table holds numbers.
+        label: the column, or the file, that holds the labels.
+        labels: whether labels are wanted; those of a target are not looked at.
+        columns: the columns that are inputs, in this order; without them all but the label.
+        strict: refuse a file that cannot be read instead of leaving it out.
+    """
+
+    text: str | None = None
+    label: str | None = None
+    labels: bool = True
+    columns: tuple[str, ...] = ()
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Items of one domain as they were found.
+
+    Attributes:
+        kind: ``images`` for paths or encoded pictures, ``text`` for strings, ``arrays`` for a rectangular array.
+        items: one for each sample.
+        names: what to call each sample: a file or a row.
+        labels: of any type, if there are any.
+        unreadable: files that were left out.
+        columns: where the numbers of a table come from.
+    """
+
+    kind: Kind
+    items: Sequence[Any]
+    names: Sequence[str]
+    labels: Sequence[Any] | None = None
+    unreadable: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def pick(self, places: Sequence[int]) -> Collection:
+        """The samples at ``places`` alone."""
+        items, names = self.items, self.names
+        labels = None if self.labels is None else [self.labels[i] for i in places]
+        chosen = items[list(places)] if self.kind == "arrays" else [items[i] for i in places]  # type: ignore[call-overload]
+        return Collection(self.kind, chosen, [names[i] for i in places], labels, self.unreadable, self.columns)
+
+
+def samples_of(kind: str, items: Any, config: Config, domain: str = "new") -> Samples:
+    """Samples that a network can take, of raw items."""
+    from cst.data.arrays import samples_from
+
+    if kind == "images":
+        from cst.data.images import ImageFiles
+
+        assert config.image_size
+        return ImageFiles(tuple(items), config.image_size)
+    if kind == "text":
+        from cst.data.texts import TokenSamples
+        from cst.models.text import find_tokenizer
+
+        assert config.max_length
+        return TokenSamples.of(items, find_tokenizer(config), config.max_length)
+    return samples_from(items, domain)
+
+
+def views_of(kind: str) -> Views:
+    """The random views that suit a kind of data."""
+    from cst.data import views
+
+    return {"images": views.PHOTOS, "text": views.TOKENS}.get(kind, views.ARRAYS)
+
+
+def task_of(
+    source: Collection,
+    target: Collection,
+    config: Config,
+    name: str,
+    target_labels: Sequence[Any] | None = None,
+    test: Collection | None = None,
+    notes: Sequence[str] = (),
+) -> Task:
+    """A checked task; ``target_labels`` and ``test`` serve evaluation only."""
+    from cst.data.arrays import encode_labels, known_labels, same_inputs
+    from cst.data.domains import Labelled, Oracle, Task
+
+    if source.kind != target.kind:
+        raise ValueError(f"The source holds {source.kind}, the target {target.kind}: both must be of one kind.")
+    if source.labels is None:
+        raise ValueError("The source has no labels: give class folders, or name the column with --label.")
+    for domain, collection in (("source", source), ("target", target)):
+        if not len(collection):
+            raise ValueError(f"The {domain} is empty: give it at least one batch of samples.")
+    labels, classes = encode_labels(source.labels)
+    inputs, others = (samples_of(c.kind, c.items, config, d) for c, d in ((source, "source"), (target, "target")))
+    if source.kind == "arrays":
+        same_inputs(inputs, others)
+    truth = None if target_labels is None else known_labels(target_labels, classes, len(target))
+    held_out = None
+    if test is not None:
+        assert test.labels is not None
+        held_out = Labelled(
+            samples_of(test.kind, test.items, config, "test"), known_labels(test.labels, classes, len(test))
+        )
+    left_out = [
+        f"{len(c.unreadable)} of the {domain}'s files cannot be read and are left out: {_some(c.unreadable)}."
+        for domain, c in (("source", source), ("target", target))
+        if c.unreadable
+    ]
+    return Task(
+        name,
+        Labelled(inputs, labels),
+        others,
+        classes,
+        Oracle(truth, held_out),
+        (*notes, *left_out),
+        source.kind,
+        views_of(source.kind),
+        source.columns,
+    )
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

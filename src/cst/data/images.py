@@ -1,0 +1,141 @@
+"""Images that stay on disk until a batch needs them: decode, resize, crop."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
+MARGIN = 256 / 224
+"""The shorter side is brought to this multiple of the crop."""
+SMALL = 20_000
+"""Up to so many files every one is decoded when the data are read; of more, the first and last bytes are checked."""
+
+
+@dataclass(frozen=True)
+class ImageFiles:
+    """Pictures given by path or as encoded bytes, seen as squares of ``size`` with values 0..1 in three channels."""
+
+    sources: tuple[Any, ...]
+    size: int
+    bytes_in: bool = False
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def take(self, indices: Tensor, seed: int | None = None) -> Tensor:
+        """Decode, resize and crop: the middle, or with a seed a random part, mirrored half of the time."""
+        random = None if seed is None else np.random.default_rng(seed)
+        return torch.stack([self._one(self.sources[int(i)], random) for i in indices])
+
+    def _one(self, source: Any, random: np.random.Generator | None) -> Tensor:
+        with open_picture(source) as opened:
+            try:
+                opened.draft("RGB", (round(self.size * MARGIN),) * 2)
+                picture = upright(opened)
+            except Exception as error:
+                raise ValueError(unreadable(source, error)) from None
+        picture = middle(picture, self.size) if random is None else some_part(picture, self.size, random)
+        return torch.from_numpy(np.array(picture, dtype=np.uint8)).permute(2, 0, 1).float() / 255
+
+
+def open_picture(source: Any) -> Picture:
+    """The picture in a file or in encoded bytes, not yet decoded."""
+    from PIL import Image
+
+    try:
+        return Image.open(io.BytesIO(source) if isinstance(source, bytes) else source)
+    except Exception as error:
+        raise ValueError(unreadable(source, error)) from None
+
+
+def unreadable(source: Any, error: Exception) -> str:
+    """One sentence about a picture that cannot be decoded."""
+    name = "An image of the dataset" if isinstance(source, bytes) else str(source)
+    reason = "truncated" if "truncated" in str(error) else type(error).__name__
+    return f"{name} cannot be read as an image ({reason}): remove it, or find all such files with 'cst inspect'."
+
+
+def upright(picture: Picture) -> Picture:
+    """Decoded, turned as the camera says, in three channels, transparent parts white."""
+    from PIL import Image, ImageOps
+
+    picture = ImageOps.exif_transpose(picture)
+    if "A" in picture.getbands() or "transparency" in picture.info:
+        picture = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+    if picture.mode.startswith(("I", "F")):  # 16 bits or more a pixel: Pillow would clip them
+        values = np.asarray(picture, dtype=np.float32)
+        span = max(float(values.max() - values.min()), 1e-12)
+        picture = Image.fromarray(((values - values.min()) / span * 255).astype(np.uint8))
+    return picture.convert("RGB")
+
+
+def middle(picture: Picture, size: int) -> Picture:
+    """The shorter side to 256/224 of ``size``, then the middle square."""
+    from PIL import Image
+
+    width, height = picture.size
+    side = min(width, height) / MARGIN
+    left, top = (width - side) / 2, (height - side) / 2
+    return picture.resize((size, size), Image.Resampling.BILINEAR, (left, top, left + side, top + side))
+
+
+def some_part(picture: Picture, size: int, random: np.random.Generator) -> Picture:
+    """A part of 30 to 100 % of the area, 3:4 to 4:3, mirrored half of the time."""
+    from PIL import Image
+
+    width, height = picture.size
+    area, ratio = random.uniform(0.3, 1.0), math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
+    wide, high = (min(1.0, math.sqrt(area * r)) for r in (ratio * height / width, width / height / ratio))
+    wide, high = wide * width, high * height
+    left, top = random.uniform(0, width - wide), random.uniform(0, height - high)
+    part = picture.resize((size, size), Image.Resampling.BILINEAR, (left, top, left + wide, top + high))
+    return part.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if random.random() < 0.5 else part
+
+
+def problem(source: Any) -> str:
+    """Why a picture cannot be read, or an empty text. Decodes it at a small scale, which is quick for JPEG."""
+    try:
+        with open_picture(source) as picture:
+            picture.draft("RGB", (32, 32))
+            picture.load()
+    except ValueError as error:
+        return str(error)
+    except Exception as error:
+        return unreadable(source, error)
+    return ""
+
+
+def cut_short(path: Path) -> str:
+    """The same by the file's first and last bytes alone, for large collections."""
+    ends = {".jpg": b"\xff\xd9", ".jpeg": b"\xff\xd9", ".png": b"IEND\xaeB\x60\x82"}
+    try:
+        with open_picture(path):
+            pass
+    except ValueError as error:
+        return str(error)
+    wanted = ends.get(path.suffix.lower())
+    with path.open("rb") as file:
+        file.seek(-min(64, path.stat().st_size), 2)
+        tail = file.read()
+    return unreadable(path, OSError("truncated")) if wanted and wanted not in tail else ""
+
+
+def problems(paths: Sequence[Path]) -> list[str]:
+    """For each file why it cannot be read, or an empty text."""
+    check = problem if len(paths) <= SMALL else cut_short
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(check, paths))

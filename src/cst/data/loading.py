@@ -1,0 +1,61 @@
+"""Batches made ahead of time by worker processes, for samples that must be decoded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from cst.data.domains import Part, Samples
+from cst.data.images import ImageFiles
+
+
+def worker_count(wanted: int | None, *domains: Samples) -> int:
+    """As many processes as were asked for; none where every domain lies in memory."""
+    if not any(isinstance(_whole(samples), ImageFiles) for samples in domains):
+        return 0
+    return min(4, os.cpu_count() or 1) if wanted is None else wanted
+
+
+def _whole(samples: Samples) -> Samples:
+    return _whole(samples.whole) if isinstance(samples, Part) else samples
+
+
+class _Made(Dataset[Any]):
+    """Item ``i`` is what ``make(i)`` returns; a mistake in the data is handed over, not raised in the worker."""
+
+    def __init__(self, make: Callable[[int], Any]) -> None:
+        self.make = make
+
+    def __getitem__(self, number: int) -> Any:
+        try:
+            return self.make(number)
+        except ValueError as error:
+            return error
+
+
+def ahead(make: Callable[[int], Any], numbers: Sequence[int], workers: int) -> Iterator[Any]:
+    """``make(number)`` for each number, in order, by ``workers`` processes or by this one."""
+    if workers == 0 or len(numbers) < 2:
+        yield from map(make, numbers)
+        return
+    loader = DataLoader(_Made(make), batch_size=None, sampler=numbers, num_workers=min(workers, len(numbers)))
+    for made in loader:
+        if isinstance(made, ValueError):
+            raise made
+        yield made
+
+
+def in_order(samples: Samples, batch_size: int, workers: int | None = None) -> Iterator[Tensor]:
+    """All samples of a domain, batch by batch."""
+    starts = range(0, len(samples), batch_size)
+    return ahead(partial(_from, samples, batch_size), starts, worker_count(workers, samples))
+
+
+def _from(samples: Samples, batch_size: int, start: int) -> Tensor:
+    return samples.take(torch.arange(start, min(start + batch_size, len(samples))))

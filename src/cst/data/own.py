@@ -1,0 +1,82 @@
+"""A task of the user's own files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cst.config import OWN_DATA, Config
+from cst.data.collection import Collection, Wanted, task_of
+from cst.data.readers import TABLES, is_saved_dataset, read
+
+if TYPE_CHECKING:
+    from cst.data.domains import Task
+
+FOLDERS = "folders"
+
+
+def own_collections(config: Config) -> tuple[Collection, Collection, list[Any] | None]:
+    """Source, target, and the target's labels where there are any."""
+    if config.source is None or config.target is None:
+        raise ValueError("This run was trained on data of your own: name them with --source and --target.")
+    wanted = Wanted(config.text, config.label, strict=config.strict)
+    source = read(config.source, wanted)
+    target = read(config.target, dataclasses.replace(wanted, labels=False, columns=source.columns))
+    truth = None if config.target_labels is None else target_labels(config.target, target, config)
+    return source, target, truth
+
+
+def own_task(config: Config) -> Task:
+    """Source and target as the configuration names them."""
+    source, target, truth = own_collections(config)
+    return task_of(source, target, config, OWN_DATA, truth)
+
+
+def target_labels(path: Path, target: Collection, config: Config) -> list[Any]:
+    """Labels of the target for evaluation: of its folders, of a column of its own, or of another file."""
+    named = config.target_labels
+    assert named
+    if named == FOLDERS:
+        if target.kind != "images" or is_saved_dataset(path):
+            raise ValueError("--target-labels folders needs a target of image files in class folders.")
+        return _of_folders(target.names, path)
+    if Path(named).suffix == ".npy":
+        from cst.data.readers.arrays import ALONE, load_arrays
+
+        return _as_many(load_arrays(Path(named))[ALONE].tolist(), target, named)
+    if Path(named).suffix.lower() in TABLES:
+        return _of_table(Path(named), target)
+    if target.kind == "images" and not is_saved_dataset(path):
+        raise ValueError(
+            f"--target-labels {named}: for a folder of images give 'folders' or a .csv with the columns file and label."
+        )
+    return list(read(path, Wanted(config.text, named, columns=target.columns)).labels or [])
+
+
+def _of_folders(names: Sequence[str], path: Path) -> list[str]:
+    loose = next((name for name in names if "/" not in name), None)
+    if loose is not None:
+        raise ValueError(f"{path / loose} lies in no class folder: --target-labels folders needs every image in one.")
+    return [name.partition("/")[0] for name in names]
+
+
+def _of_table(path: Path, target: Collection) -> list[Any]:
+    from cst.data.readers.tables import columns_of, labels_of
+
+    columns = columns_of(path)
+    labels = labels_of(columns, path, None, "the header 'label'")
+    if "file" not in columns:
+        return _as_many(labels, target, str(path))
+    known = dict(zip(columns["file"], labels, strict=True))
+    missing = next((name for name in target.names if name not in known), None)
+    if missing is not None:
+        raise ValueError(f"{path} has no label for {missing}: its column 'file' needs every file of the target.")
+    return [known[name] for name in target.names]
+
+
+def _as_many(labels: list[Any], target: Collection, where: str) -> list[Any]:
+    if len(labels) != len(target):
+        raise ValueError(f"{where} has {len(labels)} labels for {len(target)} samples of the target: give one each.")
+    return labels

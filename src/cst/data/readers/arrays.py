@@ -1,0 +1,52 @@
+"""NumPy files: .npz with inputs and labels, .npy with inputs alone."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cst.data.collection import Collection, Wanted
+
+ALONE = ""
+INPUTS, LABELS = ("x", "X", "inputs", "data", "images"), ("y", "labels", "label", "targets")
+
+
+def read_arrays(path: Path, wanted: Wanted) -> Collection:
+    """The inputs of a file, and its labels if they are wanted."""
+    content = load_arrays(path)
+    inputs = content[ALONE] if ALONE in content else _member(content, INPUTS, path, "inputs")
+    if inputs.ndim == 0 or not inputs.size:
+        raise ValueError(f"{path} is empty: give it at least one batch of samples.")
+    labels = _labels(content, path, wanted.label) if wanted.labels else None
+    if labels is not None and len(labels) != len(inputs):
+        raise ValueError(f"{path} has {len(inputs)} inputs but {len(labels)} labels: give one label for each input.")
+    return Collection("arrays", inputs, [str(row) for row in range(len(inputs))], labels)
+
+
+def load_arrays(path: Path) -> dict[str, Any]:
+    """The arrays of an .npz by name, or the one of an .npy."""
+    if not path.is_file():
+        raise ValueError(f"There is no input file at {path}.")
+    try:
+        content = np.load(path, allow_pickle=False)
+        return {ALONE: content} if isinstance(content, np.ndarray) else {name: content[name] for name in content.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile):
+        raise ValueError(f"{path} is not a NumPy array of numbers: write one with numpy.save or numpy.savez.") from None
+
+
+def _member(content: dict[str, Any], names: tuple[str, ...], path: Path, what: str) -> Any:
+    found = next((name for name in names if name in content), None)
+    if found is None:
+        raise ValueError(f"{path} holds {', '.join(content)}: call the array of {what} '{names[0]}'.")
+    return content[found]
+
+
+def _labels(content: dict[str, Any], path: Path, label: str | None) -> Any:
+    if label is not None and label.endswith(".npy"):
+        return load_arrays(Path(label))[ALONE]
+    if ALONE in content:
+        raise ValueError(f"{path} holds inputs alone: save labels beside them as .npz, or name an .npy with --label.")
+    return _member(content, (label,) if label else LABELS, path, "labels")

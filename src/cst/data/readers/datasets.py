@@ -1,0 +1,60 @@
+"""Folders that ``datasets`` wrote with ``save_to_disk``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cst.data.collection import Collection, Wanted
+from cst.data.readers.tables import collection_of, labels_of
+
+
+def _load(path: Path) -> Any:
+    try:
+        import datasets
+    except ImportError:
+        raise ValueError(
+            f"{path}: reading a saved dataset needs the package datasets; pip install 'cycle-self-training[tables]'."
+        ) from None
+    if (path / "dataset_dict.json").is_file():
+        parts = ", ".join(sorted(entry.name for entry in path.iterdir() if entry.is_dir()))
+        raise ValueError(f"{path} holds several datasets ({parts}): name one of these folders.")
+    try:
+        dataset = datasets.load_from_disk(str(path))
+    except Exception as error:
+        raise ValueError(f"{path} is not a complete saved dataset ({type(error).__name__}): save it anew.") from None
+    for name, feature in dataset.features.items():
+        if isinstance(feature, datasets.Image):
+            dataset = dataset.cast_column(name, datasets.Image(decode=False))
+    if not len(dataset):
+        raise ValueError(f"{path} has no rows: give it at least one batch of samples.")
+    return dataset
+
+
+def _image_column(dataset: Any) -> str | None:
+    return next((name for name, feature in dataset.features.items() if type(feature).__name__ == "Image"), None)
+
+
+def kind_of_dataset(path: Path) -> str:
+    """``images`` if a column holds images, else numbers."""
+    return "images" if _image_column(_load(path)) else "arrays"
+
+
+def read_dataset(path: Path, wanted: Wanted) -> Collection:
+    """The text, the images or the numbers of a saved dataset, and its labels if they are wanted."""
+    dataset = _load(path)
+    column = _image_column(dataset)
+    if wanted.text is not None or column is None:
+        return collection_of(_columns(dataset), path, wanted)
+    items = [image["bytes"] or image["path"] for image in dataset[column]]
+    labels = labels_of(_columns(dataset.remove_columns(column)), path, wanted.label) if wanted.labels else None
+    return Collection("images", items, [str(row) for row in range(len(items))], labels)
+
+
+def _columns(dataset: Any) -> dict[str, list[Any]]:
+    """Plain columns; class numbers become the names that the dataset has for them."""
+    columns = {name: list(values) for name, values in dataset.to_dict().items()}
+    for name, feature in dataset.features.items():
+        if type(feature).__name__ == "ClassLabel":
+            columns[name] = [value if value is None or value < 0 else feature.int2str(value) for value in columns[name]]
+    return columns

@@ -1,0 +1,59 @@
+"""Folders of images: one subfolder a class for the source, any layout for the target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from cst.data.collection import Collection
+from cst.data.images import SUFFIXES, problems
+
+
+def read_folder(folder: Path, labelled: bool = True, strict: bool = False) -> Collection:
+    """The images under ``folder``; their class is the first folder on the way, if labels are wanted."""
+    if labelled:
+        return read_classes(folder, _classes(folder), strict)
+    return checked(folder, image_files(folder), None, strict)
+
+
+def _classes(folder: Path) -> list[str]:
+    found = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    if not found:
+        raise ValueError(f"{folder} has no class folders: put the images of each class in a folder of its own.")
+    return found
+
+
+def read_classes(folder: Path, classes: Sequence[str], strict: bool = False) -> Collection:
+    """The images of the given class folders; each must have some."""
+    files, labels = [], []
+    for name in classes:
+        found = image_files(folder / name)
+        if not found:
+            raise ValueError(f"The class folder {folder / name} has no images: fill it or remove it.")
+        files += found
+        labels += [name] * len(found)
+    return checked(folder, files, labels, strict)
+
+
+def image_files(folder: Path) -> list[Path]:
+    """Files below ``folder`` that are called like images, in order of their paths, hidden ones left out."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [Path(place, name) for name in sorted(files) if not name.startswith(".")]
+    return [path for path in found if path.suffix.lower() in SUFFIXES]
+
+
+def checked(folder: Path, files: Sequence[Path], labels: Sequence[str] | None, strict: bool) -> Collection:
+    """Those files that can be read; with ``strict`` all must be."""
+    if not files:
+        kinds = ", ".join(SUFFIXES)
+        raise ValueError(f"There are no images in {folder}: it needs files that end in one of {kinds}.")
+    trouble = problems(files)
+    bad = [place for place, reason in enumerate(trouble) if reason]
+    if bad and (strict or len(bad) == len(files)):
+        raise ValueError(trouble[bad[0]])
+    names = [path.relative_to(folder).as_posix() for path in files]
+    everything = Collection("images", list(files), names, labels, tuple(names[i] for i in bad))
+    return everything.pick([i for i, reason in enumerate(trouble) if not reason]) if bad else everything

@@ -1,0 +1,153 @@
+"""Tables: CSV, TSV, JSON lines, Parquet. A column of text, or columns of numbers, and a column of labels."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cst.data.collection import Collection, Wanted
+
+Columns = dict[str, list[Any]]
+
+LABEL = "label"
+
+
+def collection_of(columns: Columns, path: Path, wanted: Wanted) -> Collection:
+    """The part of a table's columns that a task needs."""
+    labels = labels_of(columns, path, wanted.label) if wanted.labels else None
+    names = [str(row) for row in range(len(next(iter(columns.values()))))]
+    if wanted.text is not None:
+        texts = _texts(_column(columns, wanted.text, path, "--text"), wanted.text, path)
+        return Collection("text", texts, names, labels)
+    inputs = wanted.columns or tuple(name for name in columns if name != (wanted.label or LABEL))
+    numbers = {name: _column(columns, name, path, "") for name in inputs}
+    return Collection("arrays", _matrix(numbers, path), names, labels, columns=inputs)
+
+
+def labels_of(columns: Columns, path: Path, label: str | None, flag: str = "--label") -> list[Any]:
+    """The column of labels, without a gap."""
+    values = _column(columns, label or LABEL, path, flag)
+    empty = next((row for row, value in enumerate(values) if _missing(value)), None)
+    if empty is not None:
+        raise ValueError(f"{path}, row {empty}: column '{label or LABEL}' is empty; every row of it needs a label.")
+    return values
+
+
+def _column(columns: Columns, name: str, path: Path, flag: str) -> list[Any]:
+    if name not in columns:
+        raise ValueError(f"{path} has no column '{name}' (it has {', '.join(columns)}): {_advice(flag)}.")
+    return columns[name]
+
+
+def _advice(flag: str) -> str:
+    return f"name one of them with {flag}" if flag else "both domains need the same inputs"
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def _texts(values: Sequence[Any], column: str, path: Path) -> list[str]:
+    for row, value in enumerate(values):
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError(f"{path}, row {row}: column '{column}' has no text; fill it in or drop the row.")
+    return list(values)
+
+
+def _matrix(columns: Columns, path: Path) -> Any:
+    rows = []
+    for name, values in columns.items():
+        try:
+            rows.append([float(value) for value in values])
+        except (TypeError, ValueError):
+            wrong = next(row for row, value in enumerate(values) if not _is_number(value))
+            raise ValueError(
+                f"{path}, row {wrong}: column '{name}' holds {values[wrong]!r}, which is no number; drop the column, "
+                "or name a column of text with --text."
+            ) from None
+    if not rows:
+        raise ValueError(f"{path} has no columns of numbers beside the label: name a column of text with --text.")
+    return np.asarray(rows, dtype=np.float32).T
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def columns_of(path: Path) -> Columns:
+    """Every column of a table, at least one row long."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        columns = _parquet(path)
+    elif suffix in (".jsonl", ".ndjson"):
+        columns = _json_lines(path)
+    else:
+        columns = _separated(path, "\t" if suffix == ".tsv" else ",")
+    if not columns or not len(next(iter(columns.values()))):
+        raise ValueError(f"{path} has no rows: give it at least one batch of samples.")
+    return columns
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise ValueError(f"{path}, line {line}: not UTF-8; save the file in that encoding.") from None
+
+
+def _separated(path: Path, separator: str) -> Columns:
+    csv.field_size_limit(2**31 - 1)
+    rows = [row for row in csv.reader(io.StringIO(_content(path), newline=""), delimiter=separator) if row]
+    if not rows:
+        return {}
+    header = rows[0]
+    twice = next((name for place, name in enumerate(header) if name in header[:place]), None)
+    if twice is not None:
+        raise ValueError(f"{path} has two columns called '{twice}': rename one of them.")
+    for number, row in enumerate(rows[1:]):
+        if len(row) != len(header):
+            raise ValueError(
+                f"{path}, row {number}: {len(row)} fields instead of {len(header)}; put quotes around text with "
+                "separators in it."
+            )
+    return {name: [row[place] for row in rows[1:]] for place, name in enumerate(header)}
+
+
+def _json_lines(path: Path) -> Columns:
+    rows = []
+    for number, line in enumerate(_content(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            row = None
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}, line {number}: not a JSON object; give one object a line.")
+        rows.append(row)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _parquet(path: Path) -> Columns:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise ValueError(f"{path}: reading Parquet needs pyarrow; pip install 'cycle-self-training[tables]'.") from None
+    try:
+        columns: Columns = parquet.read_table(path).to_pydict()
+    except (ArrowException, OSError) as error:
+        raise ValueError(f"{path} is not a Parquet file ({type(error).__name__}): write it anew.") from None
+    return columns
