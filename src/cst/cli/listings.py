@@ -56,7 +56,7 @@ class Tasks:
 
         check_file(self.json)
         print_table(
-            "Tasks (train with --task NAME)",
+            "Tasks (train with --task NAME; all but the first read files under --data-root)",
             ["name", "what it is", "source", "target", "classes"],
             [[t.name, t.summary, t.source, t.target, str(t.classes)] for t in TASKS.values()],
             left=4,

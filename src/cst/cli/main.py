@@ -10,6 +10,7 @@ from cst.bench import RunError
 from cst.cli.bench import Bench
 from cst.cli.demo import Demo
 from cst.cli.evaluate import Evaluate
+from cst.cli.inspect import Inspect
 from cst.cli.listings import Methods, Tasks
 from cst.cli.options import parse
 from cst.cli.predict import Predict
@@ -17,6 +18,7 @@ from cst.cli.train import Train
 
 COMMANDS = {
     "demo": Demo,
+    "inspect": Inspect,
     "train": Train,
     "evaluate": Evaluate,
     "predict": Predict,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
-import zipfile
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_file, print_table, write_json
+
+if TYPE_CHECKING:
+    from cst.adapted import Adapted
+    from cst.data.collection import Collection
 
 
 @dataclass(frozen=True)
@@ -19,47 +23,62 @@ class Predict:
     run_folder: Path = field(metadata={POSITIONAL: "RUN"})
     """The run folder."""
     input: Path
-    """Inputs as a NumPy array in a .npy file, one row or image for each sample."""
+    """A folder of images, a table, arrays or a saved dataset, of the kind that the run was trained on."""
+    text: str | None = None
+    """Column of the table that holds the text; the one of the training if not given."""
+    strict: bool = False
+    """Stop at a file that cannot be read instead of leaving it out."""
     out: Path = Path("predictions.csv")
     """Where to write the predictions."""
+    workers: int | None = None
+    """Processes that read images."""
     json: Path | None = None
     """Write the count of each predicted class to this file."""
 
     def run(self) -> None:
-        """Write one line for each input: row, predicted class, its probability, margin to the second."""
+        """Write one line for each input: file or row, predicted class, its probability, margin to the second."""
         check_file(self.json)
         check_file(self.out, "--out")
-        inputs = _array(self.input)
+
+        from cst.adapted import load
+
+        adapted = load(self.run_folder)
+        found = self._read(adapted)
 
         import torch
 
-        from cst.adapted import load
+        from cst.engine.evaluation import predict
         from cst.functional import margin
 
-        adapted = load(self.run_folder)
-        probs = torch.as_tensor(adapted.predict_proba(inputs))
+        for name in found.unreadable:
+            print(f"cst: {name} cannot be read as an image and is left out.", file=sys.stderr)
+        probs = predict(adapted.model, adapted.samples(found.items), workers=self.workers)[1].softmax(-1)
         best, labels, gaps = probs.amax(1), probs.argmax(1), margin(probs)
+        rows = zip(found.names, labels.tolist(), best.tolist(), gaps.tolist(), strict=True)
         with self.out.open("w", newline="", encoding="utf-8") as file:
             lines = csv.writer(file)
-            lines.writerow(["row", "prediction", "probability", "margin"])
-            for row, (label, top, gap) in enumerate(zip(labels.tolist(), best.tolist(), gaps.tolist(), strict=True)):
-                lines.writerow([row, adapted.classes[label], f"{top:.6f}", f"{gap:.6f}"])
+            lines.writerow(["file" if found.kind == "images" else "row", "prediction", "probability", "margin"])
+            for name, label, top, gap in rows:
+                lines.writerow([name, adapted.classes[label], f"{top:.6f}", f"{gap:.6f}"])
         counts = torch.bincount(labels, minlength=len(adapted.classes)).tolist()
-        rows = [[str(name), str(count)] for name, count in zip(adapted.classes, counts, strict=True)]
-        print_table(f"{len(labels)} predictions in {self.out}", ["class", "count"], rows)
         counted = {str(name): count for name, count in zip(adapted.classes, counts, strict=True)}
-        write_json(self.json, {"predictions": len(labels), "file": str(self.out), "counts": counted})
+        table = [[name, str(count)] for name, count in counted.items()]
+        print_table(f"{len(labels)} predictions in {self.out}", ["class", "count"], table)
+        skipped = len(found.unreadable)
+        write_json(
+            self.json, {"predictions": len(labels), "file": str(self.out), "counts": counted, "unreadable": skipped}
+        )
 
+    def _read(self, adapted: Adapted) -> Collection:
+        """The new inputs, of the kind that the model takes."""
+        from cst.data.collection import Wanted
+        from cst.data.readers import read
 
-def _array(path: Path) -> Any:
-    import numpy as np
-
-    if not path.is_file():
-        raise ValueError(f"There is no input file at {path}.")
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile):
-        raise ValueError(f"{path} is not a NumPy array of numbers: write one with numpy.save.") from None
-    if not isinstance(loaded, np.ndarray):
-        raise ValueError(f"{path} holds several arrays: save the inputs alone, as .npy.")
-    return loaded
+        kind, text = adapted.inputs.kind, self.text or adapted.config.text
+        if kind == "text" and text is None:
+            raise ValueError("The model reads text: name the column that holds it with --text.")
+        wanted = Wanted(text if kind == "text" else None, labels=False, columns=adapted.inputs.columns)
+        found = read(self.input, Wanted(wanted.text, adapted.config.label, False, wanted.columns, self.strict))
+        if found.kind != kind:
+            raise ValueError(f"The model was trained on {kind}, but {self.input} holds {found.kind}.")
+        return found

@@ -1,0 +1,83 @@
+"""`cst inspect`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cst.cli.options import POSITIONAL
+from cst.cli.output import check_file, print_table, write_json
+
+
+@dataclass(frozen=True)
+class Inspect:
+    """Look at two domains before training: counts, classes, sizes, duplicates, unreadable files, a contact sheet."""
+
+    source: Path = field(metadata={POSITIONAL: "SOURCE"})
+    """The labelled data, as 'cst train --source' takes them."""
+    target: Path = field(metadata={POSITIONAL: "TARGET"})
+    """The unlabelled data."""
+    text: str | None = None
+    """Column of the tables that holds the text."""
+    label: str | None = None
+    """Column of the source that holds the label."""
+    target_labels: str | None = None
+    """Labels of the target, if there are any; as 'cst train' takes them."""
+    out: Path = Path("contact-sheet.png")
+    """Where to draw the contact sheet of images."""
+    json: Path | None = None
+    """Write the figures to this file."""
+
+    def run(self) -> None:
+        """Print the figures and the warnings, draw the contact sheet."""
+        check_file(self.json)
+        check_file(self.out, "--out")
+
+        from cst.analysis.contact_sheet import contact_sheet
+        from cst.config import Config
+        from cst.data.inspection import inspect
+        from cst.data.own import own_collections
+
+        config = Config(
+            source=self.source,
+            target=self.target,
+            text=self.text,
+            label=self.label,
+            target_labels=self.target_labels,
+        )
+        source, target, labels = own_collections(config)
+        figures = inspect(source, target, labels)
+        _print(figures)
+        if contact_sheet(source, target, self.out):
+            print(f"Contact sheet: {self.out}")
+        write_json(self.json, figures)
+
+
+def _print(figures: dict[str, Any]) -> None:
+    domains = figures["source"], figures["target"]
+    size = [f"{d['size']['least']} / {d['size']['median']} / {d['size']['most']}" for d in domains]
+    rows = [
+        ["samples", *(f"{d['samples']:,}" for d in domains)],
+        [f"{domains[0]['size_unit']}, least / median / most", *size],
+        ["classes", *(str(len(d["classes"])) if d["classes"] else "not labelled" for d in domains)],
+        ["duplicates within", *(str(d["duplicates"]) for d in domains)],
+        ["also in the other domain", *[str(len(figures["shared"]))] * 2],
+        ["unreadable files", *(str(len(d["unreadable"])) for d in domains)],
+    ]
+    print_table(f"Two domains of {figures['kind']}", ["", "source", "target"], rows)
+    names = dict.fromkeys(name for d in domains for name in d["classes"] or {})
+    shares = [[name, *(_share(d, name) for d in domains)] for name in list(names)[:40]]
+    if shares:
+        print_table("Samples of each class", ["class", "source", "target"], shares)
+    if len(names) > 40:
+        print(f"... and {len(names) - 40} more classes; --json has them all.")
+    for warning in figures["warnings"]:
+        print(f"Warning: {warning}")
+
+
+def _share(domain: dict[str, Any], name: str) -> str:
+    if not domain["classes"]:
+        return ""
+    count = domain["classes"].get(name, 0)
+    return f"{count:,}  {100 * count / domain['samples']:4.1f} %"
