@@ -83,9 +83,9 @@ class Config:
     batch_size: int | None = None
     """Samples of each domain in a step: 64 (images from files 32, text 16), or the size of a smaller domain."""
     lr: float | None = None
-    """Initial learning rate. (default: 0.02; 0.01 for pretrained images, 1e-4 for text)"""
+    """Initial learning rate. (default: 0.02; 0.01 for pretrained images, 0.001 for text)"""
     backbone_lr: float | None = None
-    """Factor on the learning rate of the backbone. (default: 1; 0.1 for pretrained images)"""
+    """Factor on the learning rate of the backbone. (default: 1; 0.1 for pretrained ones)"""
     optimizer: Optimizer | None = None
     """sgd (the paper's), or adamw, the default for text."""
     momentum: float = 0.9

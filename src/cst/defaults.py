@@ -31,7 +31,15 @@ ALWAYS: dict[str, Any] = {
 }
 PRETRAINED_IMAGES = {"lr": 0.01, "backbone_lr": 0.1, "batch_size": 32, "image_size": 224}
 IMAGE_FILES = {"augment": "mild"}
-TEXT = {"epochs": 3, "batch_size": 16, "lr": 1e-4, "optimizer": "adamw", "schedule": "constant", "ramp_epochs": 1.0}
+TEXT = {
+    "epochs": 3,
+    "batch_size": 16,
+    "lr": 1e-3,
+    "backbone_lr": 0.1,
+    "optimizer": "adamw",
+    "schedule": "cosine",
+    "ramp_epochs": 1.0,
+}
 
 BEST_FOR = {"images": "efficientnet-lite0", "text": "minilm"}
 """The backbone that ``auto`` stands for; for arrays their shape decides."""

@@ -1,0 +1,224 @@
+"""A stranger's own files, from inspection to predictions."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import cst as package
+from conftest import write_csv
+
+SMALL = ["--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "4"]
+TINY_IMAGES = ["--backbone", "cnn", "--image-size", "16", "--workers", "1", *SMALL]
+
+
+def rows_of(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def tables(tmp_path, reviews):
+    (texts, labels), (others, truth) = reviews
+    source = write_csv(tmp_path / "train.csv", [["review", "stars"], *zip(texts, labels, strict=True)])
+    target = write_csv(tmp_path / "new.csv", [["review"], *([text] for text in others)])
+    known = write_csv(tmp_path / "known.csv", [["review", "mood"], *zip(others, truth, strict=True)])
+    return source, target, known
+
+
+def test_folders_of_images_without_any_target_label(cst, photos, tmp_path):
+    run = tmp_path / "run"
+    code, out, err = cst("train", "--source", photos[0], "--target", photos[1], *TINY_IMAGES, "--out", run)
+    assert code == 0, err
+    assert "oracle" not in out.replace("uses target labels", "")
+    assert json.loads((run / "result.json").read_text())["oracle"] == {}
+    code, out, err = cst("predict", run, "--input", photos[1], "--out", tmp_path / "p.csv", "--workers", "0")
+    assert code == 0, err
+    rows = rows_of(tmp_path / "p.csv")
+    assert [row["file"] for row in rows] == sorted(path.name for path in photos[1].iterdir())
+    assert {row["prediction"] for row in rows} <= {"bar", "disc"}
+    assert all(0.5 <= float(row["probability"]) <= 1 and 0 <= float(row["margin"]) <= 1 for row in rows)
+    adapted = package.load(run)
+    assert adapted.predict([photos[1] / row["file"] for row in rows]).tolist() == [row["prediction"] for row in rows]
+
+
+def test_training_goes_on_after_an_interruption_as_if_there_had_been_none(cst, photos, tmp_path):
+    words = ["--source", photos[0], "--target", photos[1], *TINY_IMAGES, "--method", "fixmatch"]
+    words[words.index("--epochs") + 1] = "2"
+    assert cst("train", *words, "--out", tmp_path / "whole")[0] == 0
+    assert cst("train", *words, "--out", tmp_path / "again")[0] == 0
+    first, second = ((tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("whole", "again"))
+    timeless = [{k: v for k, v in json.loads(line).items() if "seconds" not in k} for line in (*first, *second)]
+    assert timeless[:2] == timeless[2:]
+
+
+def test_labels_of_the_target_serve_evaluation_only(cst, photos, tmp_path):
+    words = ["--source", photos[0], *TINY_IMAGES]
+    target = photos[0]  # class folders, so that there are labels to give or to keep
+    assert cst("train", *words, "--target", target, "--out", tmp_path / "blind")[0] == 0
+    code, out, _ = cst("train", *words, "--target", target, "--target-labels", "folders", "--out", tmp_path / "seeing")
+    assert code == 0
+    assert "accuracy on the target" in out
+    blind, seeing = (package.load(tmp_path / name).model.state_dict() for name in ("blind", "seeing"))
+    assert all((blind[name] == seeing[name]).all() for name in blind)
+    code, out, _ = cst("evaluate", tmp_path / "blind", "--target-labels", "folders")
+    assert code == 0
+    assert "accuracy on the target" in out
+
+
+def test_unreadable_images_are_counted_and_named(cst, photos, tmp_path):
+    (photos[1] / "broken.jpg").write_bytes(b"\xff\xd8\xff nonsense")
+    words = ["train", "--source", photos[0], "--target", photos[1], *TINY_IMAGES]
+    code, _, err = cst(*words, "--out", tmp_path / "run")
+    assert code == 0
+    assert "1 of the target's files cannot be read and are left out: broken.jpg." in err
+    code, out, err = cst(*words, "--strict", "--out", tmp_path / "strict")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "broken.jpg cannot be read as an image" in err
+    assert not (tmp_path / "strict").exists()
+    code, _, err = cst("predict", tmp_path / "run", "--input", photos[1], "--out", tmp_path / "p.csv")
+    assert code == 0
+    assert "broken.jpg cannot be read" in err
+    assert len(rows_of(tmp_path / "p.csv")) == 24
+
+
+def test_text_in_tables(cst, tables, tiny_bert, tmp_path, monkeypatch):
+    source, target, known = tables
+    words = ["--text", "review", "--label", "stars", "--backbone", f"hf:{tiny_bert}", *SMALL]
+    code, _, err = cst("train", "--source", source, "--target", target, *words, "--out", tmp_path / "run")
+    assert code == 0, err
+    assert cst("predict", tmp_path / "run", "--input", target, "--out", tmp_path / "p.csv")[0] == 0
+    rows = rows_of(tmp_path / "p.csv")
+    assert [row["row"] for row in rows] == [str(i) for i in range(32)]
+    assert {row["prediction"] for row in rows} <= {"good", "bad"}
+    code, out, _ = cst("evaluate", tmp_path / "run", "--target", known, "--target-labels", "mood")
+    assert code == 0
+    assert "accuracy on the target" in out
+    tiny_bert.rename(tmp_path / "moved")  # the run folder is enough
+    try:
+        adapted = package.load(tmp_path / "run")
+        texts = [row["review"] for row in rows_of(target)]
+        assert adapted.predict(texts).tolist() == [row["prediction"] for row in rows]
+    finally:
+        (tmp_path / "moved").rename(tiny_bert)
+
+
+@pytest.mark.parametrize("method", ["vat", "fixmatch", "mean-teacher", "sentry", "dann", "mdd", "cst+sam"])
+@pytest.mark.parametrize("freeze", [0, 1])
+def test_methods_serve_text(reviews, tiny_bert, method, freeze):
+    (texts, labels), (others, truth) = reviews
+    adapted = package.adapt(
+        (texts, labels),
+        others,
+        method,
+        f"hf:{tiny_bert}",
+        epochs=1,
+        target_labels=truth,
+        steps_per_epoch=2,
+        batch_size=4,
+        freeze=freeze,
+    )
+    assert adapted.predict_proba(others).shape == (32, 2)
+    assert adapted.history[-1]["oracle"]["accuracy"] > 0
+
+
+def test_mixing_tokens_is_refused(reviews, tiny_bert):
+    (texts, labels), (others, _) = reviews
+    with pytest.raises(ValueError, match="mixmatch would change the inputs"):
+        package.adapt((texts, labels), others, "mixmatch", f"hf:{tiny_bert}", epochs=1)
+
+
+def test_minilm_learns_a_mood_that_carries_over(reviews):
+    (texts, labels), (others, truth) = reviews
+    adapted = package.adapt((texts, labels), others, "cst", "minilm", epochs=4, batch_size=8, freeze=4, max_length=16)
+    assert (adapted.predict(others) == np.asarray(truth)).mean() > 0.9
+
+
+def test_vectors_in_tables_and_arrays(cst, shifted_blobs, tmp_path):
+    x, y, others, truth = shifted_blobs
+    names = [f"f{i}" for i in range(5)]
+    table = write_csv(tmp_path / "s.csv", [[*names, "kind"], *([*row, f"k{c}"] for row, c in zip(x, y, strict=True))])
+    new = write_csv(tmp_path / "t.csv", [["id", *names], *([i, *row] for i, row in enumerate(others))])
+    words = ["--epochs", "2", "--label", "kind"]
+    assert cst("train", "--source", table, "--target", new, *words, "--out", tmp_path / "a")[0] == 0
+    assert cst("predict", tmp_path / "a", "--input", new, "--out", tmp_path / "p.csv")[0] == 0
+    assert {row["prediction"] for row in rows_of(tmp_path / "p.csv")} <= {"k0", "k1", "k2"}
+    np.savez(tmp_path / "s.npz", x=x, y=y)
+    np.save(tmp_path / "t.npy", others)
+    np.save(tmp_path / "truth.npy", truth)
+    code, out, err = cst(
+        *("train", "--source", tmp_path / "s.npz", "--target", tmp_path / "t.npy"),
+        *("--target-labels", tmp_path / "truth.npy", "--epochs", "2", "--out", tmp_path / "b"),
+    )
+    assert code == 0, err
+    assert "accuracy on the target" in out
+
+
+def test_inspect_finds_what_would_spoil_a_result(cst, photos, tmp_path):
+    shared = (photos[0] / "disc" / "3.png").read_bytes()
+    (photos[1] / "leaked.png").write_bytes(shared)
+    (photos[0] / "disc" / "copy.png").write_bytes(shared)
+    (photos[1] / "broken.png").write_bytes(b"?")
+    code, out, err = cst("inspect", *photos, "--out", tmp_path / "sheet.png", "--json", tmp_path / "i.json")
+    assert code == 0, err
+    figures = json.loads((tmp_path / "i.json").read_text())
+    assert figures["source"]["classes"] == {"bar": 12, "disc": 13}
+    assert figures["source"]["duplicates"] == 1
+    assert figures["target"]["unreadable"] == ["broken.png"]
+    assert [pair[1] for pair in figures["shared"]] == ["leaked.png"]
+    assert "1 samples are in both domains" in out
+    from PIL import Image
+
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert sheet.size == (804, 644)
+
+
+def test_inspect_reads_text_and_vectors_too(cst, tables, shifted_blobs, tmp_path):
+    source, target, _ = tables
+    sheet = tmp_path / "sheet.png"
+    code, out, _ = cst("inspect", source, target, "--text", "review", "--label", "stars", "--out", sheet)
+    assert code == 0
+    assert "words" in out
+    assert not sheet.exists()
+    x, y, others, _ = shifted_blobs
+    np.savez(tmp_path / "s.npz", x=x, y=y)
+    np.save(tmp_path / "t.npy", np.concatenate([others, x[:2]]))
+    code, out, _ = cst("inspect", tmp_path / "s.npz", tmp_path / "t.npy", "--out", sheet)
+    assert code == 0
+    assert "2 samples are in both domains" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--source", "nowhere", "--target", "nowhere"], "There is nothing at nowhere"),
+        (["--source", "{photos}"], "--source needs --target"),
+        (["--source", "{photos}", "--target", "{scans}", "--task", "visda-2017"], "name two sets of data"),
+        (["--text", "review"], "describes data of your own"),
+        (
+            ["--source", "{photos}", "--target", "{csv}", "--backbone", "cnn"],
+            "The source holds images, the target arrays",
+        ),
+        (["--source", "{scans}", "--target", "{photos}"], "has no class folders"),
+        (["--source", "{photos}", "--target", "{photos}", "--backbone", "minilm"], "Unknown backbone 'minilm'"),
+        (["--source", "{csv}", "--target", "{csv}", "--text", "review", "--backbone", "cnn"], "no column 'review'"),
+        (["--recipe", "paper/office"], "did you mean 'paper/office-home'"),
+    ],
+)
+def test_mistakes_get_one_line_and_leave_nothing(cst, photos, tmp_path, words, sentence):
+    table = write_csv(tmp_path / "t.csv", [["a", "label"], [1, "x"], [2, "y"]])
+    places = {"photos": photos[0], "scans": photos[1], "csv": table}
+    code, out, err = cst("train", *(word.format(**places) for word in words), "--out", tmp_path / "run")
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert sentence in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_predictions_need_data_of_the_same_kind(cst, photos, tmp_path):
+    words = ["--source", photos[0], "--target", photos[1], *TINY_IMAGES]
+    assert cst("train", *words, "--out", tmp_path / "run")[0] == 0
+    table = write_csv(tmp_path / "t.csv", [["a"], [1]])
+    code, _, err = cst("predict", tmp_path / "run", "--input", table, "--out", tmp_path / "p.csv")
+    assert code == 2
+    assert "trained on images" in err

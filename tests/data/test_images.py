@@ -1,0 +1,100 @@
+"""Images on disk: decoding, cropping, worker processes, strong views."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from cst.data.domains import Part
+from cst.data.images import ImageFiles, middle, upright
+from cst.data.loading import ahead, in_order, worker_count
+from cst.data.photos import OPERATION_LIST, randaugment
+
+
+def test_the_middle_is_what_resizing_and_cropping_give():
+    gradient = np.linspace(0, 255, 240).astype(np.uint8)
+    picture = Image.fromarray(np.stack([np.tile(gradient, (120, 1))] * 3, -1))
+    ours = np.asarray(middle(picture, 56), dtype=float)
+    resized = picture.resize((128, 64), Image.Resampling.BILINEAR)
+    theirs = np.asarray(resized.crop((36, 4, 92, 60)), dtype=float)
+    assert np.abs(ours - theirs).max() <= 1  # rounding: one resampling instead of two
+
+
+def test_modes_become_three_channels(tmp_path):
+    values = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1000
+    deep = upright(Image.fromarray(values))
+    assert deep.mode == "RGB"
+    assert np.asarray(deep)[..., 0].min() == 0
+    assert np.asarray(deep)[..., 0].max() == 255
+    clear = upright(Image.new("RGBA", (4, 4), (0, 0, 0, 0)))
+    assert np.asarray(clear).min() == 255
+    turned = Image.new("RGB", (10, 4))
+    exif = turned.getexif()
+    exif[0x0112] = 6
+    turned.save(tmp_path / "turned.jpg", exif=exif)
+    assert upright(Image.open(tmp_path / "turned.jpg")).size == (4, 10)
+
+
+def test_random_crops_depend_on_the_seed_only(photos):
+    samples = ImageFiles(tuple(sorted((photos[0] / "bar").iterdir())), 16)
+    places = torch.arange(4)
+    plain, first, again, other = (samples.take(places, seed) for seed in (None, 1, 1, 2))
+    assert plain.shape == (4, 3, 16, 16)
+    assert 0 <= plain.min() <= plain.max() <= 1
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert not torch.equal(first, plain)
+
+
+def test_workers_bring_the_same_batches_in_the_same_order(photos):
+    samples = ImageFiles(tuple(sorted((photos[0] / "bar").iterdir())), 16)
+    alone, helped = (torch.cat(list(in_order(samples, 5, workers))) for workers in (0, 2))
+    assert len(alone) == 12
+    assert torch.equal(alone, helped)
+
+
+def test_only_files_are_worth_processes(photos):
+    samples = ImageFiles(tuple(sorted((photos[0] / "bar").iterdir())), 16)
+    assert worker_count(3, Part(samples, torch.arange(2))) == 3
+    from cst.data.domains import TensorSamples
+
+    assert worker_count(3, TensorSamples(torch.zeros(4, 2))) == 0
+
+
+def test_a_file_that_goes_bad_later_names_itself_from_a_worker(photos):
+    paths = tuple(sorted((photos[0] / "bar").iterdir()))
+    paths[7].write_bytes(b"gone")
+    with pytest.raises(ValueError, match=f"{paths[7].name} cannot be read") as error:
+        list(in_order(ImageFiles(paths, 16), 3, workers=2))
+    assert "Traceback" not in str(error.value)
+
+
+def test_other_mistakes_in_workers_are_not_hidden():
+    def broken(number):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        list(ahead(broken, range(4), workers=1))
+
+
+@pytest.mark.parametrize("name", OPERATION_LIST)
+def test_every_operation_takes_an_amount_for_each_image(name):
+    import kornia
+
+    torch.manual_seed(0)
+    images = torch.rand(1, 3, 24, 24).expand(3, 3, 24, 24).clone()
+    changed = OPERATION_LIST[name](kornia, images, torch.tensor([-0.9, 0.1, 0.9]))
+    assert changed.shape == images.shape
+    assert changed.isfinite().all()
+    if name not in ("identity", "equalize"):
+        assert not torch.equal(changed[1], changed[2])
+
+
+def test_strong_views_are_drawn_for_every_image():
+    torch.manual_seed(0)
+    images = torch.rand(1, 3, 24, 24).expand(48, 3, 24, 24).clone()
+    before = images.clone()
+    views = randaugment(images)
+    assert torch.equal(images, before)
+    assert 0 <= views.min() <= views.max() <= 1
+    assert len(torch.unique(views.flatten(1), dim=0)) > 36  # kornia's own draws two operations for all 48

@@ -1,0 +1,199 @@
+"""Readers of folders, tables, arrays and saved datasets, and what they say of bad ones."""
+
+import json
+
+import numpy as np
+import pytest
+
+from conftest import write_csv
+from cst.config import Config
+from cst.data.collection import Wanted
+from cst.data.own import own_collections
+from cst.data.readers import kind_of, read
+
+TEXT = Wanted(text="review", label="stars")
+ROWS = [["review", "stars", "id"], ["Quite good, really", "5", "a"], ['A "bad"\nbook\u2028indeed', "1", "b"]]
+
+
+def as_jsonl(path, rows):
+    header, *body = rows
+    path.write_text("".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in body), encoding="utf-8")
+    return path
+
+
+def as_parquet(path, rows):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    header, *body = rows
+    parquet.write_table(pa.table({name: [row[i] for row in body] for i, name in enumerate(header)}), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("t.csv", write_csv),
+        ("t.tsv", lambda path, rows: write_csv(path, rows, "\t")),
+        ("t.jsonl", as_jsonl),
+        ("t.parquet", as_parquet),
+    ],
+)
+def test_a_table_says_the_same_in_every_format(tmp_path, name, write):
+    found = read(write(tmp_path / name, ROWS), TEXT)
+    assert found.kind == "text"
+    assert list(found.items) == [row[0] for row in ROWS[1:]]
+    assert found.labels == ["5", "1"]
+    assert list(found.names) == ["0", "1"]
+
+
+def test_the_labels_of_a_target_are_not_looked_at(tmp_path):
+    path = write_csv(tmp_path / "t.csv", [["review", "stars"], ["fine", ""]])
+    assert read(path, Wanted("review", "stars", labels=False)).labels is None
+    with pytest.raises(ValueError, match="row 0: column 'stars' is empty"):
+        read(path, TEXT)
+
+
+def test_numbers_of_a_table_keep_the_order_of_the_source(tmp_path):
+    source = write_csv(tmp_path / "s.csv", [["a", "b", "label"], [1, 2, "x"], [3, 4, "y"]])
+    target = write_csv(tmp_path / "t.csv", [["name", "b", "a"], ["p", 20, 10]])
+    first, second, truth = own_collections(Config(source=source, target=target))
+    assert first.columns == ("a", "b")
+    np.testing.assert_array_equal(first.items, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(second.items, [[10, 20]])
+    assert truth is None
+
+
+def test_arrays(tmp_path):
+    x, y = np.arange(6.0).reshape(3, 2), np.array(["u", "v", "u"])
+    np.savez(tmp_path / "both.npz", x=x, y=y)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    both = read(tmp_path / "both.npz", Wanted())
+    apart = read(tmp_path / "x.npy", Wanted(label=str(tmp_path / "y.npy")))
+    for found in (both, apart):
+        np.testing.assert_array_equal(found.items, x)
+        assert list(found.labels) == ["u", "v", "u"]
+    with pytest.raises(ValueError, match=r"inputs alone.*--label"):
+        read(tmp_path / "x.npy", Wanted())
+    np.savez(tmp_path / "strange.npz", p=x)
+    with pytest.raises(ValueError, match="call the array of inputs 'x'"):
+        read(tmp_path / "strange.npz", Wanted())
+
+
+def test_a_saved_dataset_of_text_and_of_images(tmp_path, photos):
+    import datasets
+
+    names = datasets.ClassLabel(names=["bad", "good"])
+    texts = datasets.Dataset.from_dict({"text": ["fine", "dull"], "label": [1, 0]})
+    texts.cast_column("label", names).save_to_disk(str(tmp_path / "texts"))
+    found = read(tmp_path / "texts", Wanted("text"))
+    assert (found.kind, list(found.items), found.labels) == ("text", ["fine", "dull"], ["good", "bad"])
+
+    files = [str(photos[0] / "bar" / "0.png"), str(photos[0] / "disc" / "0.png")]
+    images = datasets.Dataset.from_dict({"image": files, "label": ["bar", "disc"]})
+    images.cast_column("image", datasets.Image()).save_to_disk(str(tmp_path / "images"))
+    assert kind_of(tmp_path / "images", None) == "images"
+    found = read(tmp_path / "images", Wanted())
+    assert (found.kind, len(found), found.labels) == ("images", 2, ["bar", "disc"])
+
+    datasets.DatasetDict({"train": texts}).save_to_disk(str(tmp_path / "several"))
+    with pytest.raises(ValueError, match=r"several datasets \(train\)"):
+        read(tmp_path / "several", Wanted("text"))
+
+
+def test_class_folders_and_loose_images(photos):
+    source, target = read(photos[0], Wanted()), read(photos[1], Wanted(labels=False))
+    assert (len(source), len(target)) == (24, 24)
+    assert sorted(set(source.labels)) == ["bar", "disc"]
+    assert source.names[0] == "bar/0.png"
+    assert target.labels is None
+
+
+def test_unreadable_files_are_left_out_or_refused(photos):
+    whole = (photos[0] / "bar" / "0.png").read_bytes()
+    (photos[0] / "bar" / "cut.png").write_bytes(whole[: len(whole) // 2])
+    (photos[0] / "disc" / "letter.jpg").write_text("Dear Sir,")
+    (photos[0] / "disc" / "notes.txt").write_text("not an image at all")
+    found = read(photos[0], Wanted())
+    assert found.unreadable == ("bar/cut.png", "disc/letter.jpg")
+    assert len(found) == 24
+    with pytest.raises(ValueError, match=r"cut\.png cannot be read as an image"):
+        read(photos[0], Wanted(strict=True))
+
+
+@pytest.mark.parametrize("check", ["problem", "cut_short"])
+def test_both_checks_find_a_jpeg_that_was_cut(tmp_path, check):
+    from PIL import Image
+
+    from cst.data import images
+
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "whole.jpg")
+    whole = (tmp_path / "whole.jpg").read_bytes()
+    (tmp_path / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    assert getattr(images, check)(tmp_path / "whole.jpg") == ""
+    assert "truncated" in getattr(images, check)(tmp_path / "cut.jpg")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.csv", b"review,stars\nfine\n", "row 0: 1 fields instead of 2"),
+        ("a.csv", b"review,review\nfine,5\n", "two columns called 'review'"),
+        ("a.csv", b"review,stars\n", "has no rows"),
+        ("a.csv", b"", "has no rows"),
+        ("a.csv", "review,stars\ngut,5\nsch\xf6n,4\n".encode("latin-1"), "line 3: not UTF-8"),
+        ("a.csv", b"text,stars\nfine,5\n", "no column 'review'.*text, stars.*--text"),
+        ("a.csv", b"review,rating\nfine,5\n", "no column 'stars'.*--label"),
+        ("a.csv", b"review,stars\n  ,5\n", "row 0: column 'review' has no text"),
+        ("a.jsonl", b'{"review": "fine", "stars": 5}\n[1]\n', "line 2: not a JSON object"),
+        ("a.parquet", b"PAR?", "not a Parquet file"),
+    ],
+)
+def test_bad_tables_get_one_sentence(tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=sentence) as error:
+        read(tmp_path / name, TEXT)
+    assert name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_other_mistakes(tmp_path, photos):
+    with pytest.raises(ValueError, match="nothing at"):
+        read(tmp_path / "nowhere", Wanted())
+    (tmp_path / "thing.xyz").write_text("?")
+    with pytest.raises(ValueError, match="of no known kind"):
+        read(tmp_path / "thing.xyz", Wanted())
+    words = write_csv(tmp_path / "words.csv", [["a", "label"], ["one", "x"]])
+    with pytest.raises(ValueError, match=r"row 0: column 'a' holds 'one'.*--text"):
+        read(words, Wanted())
+    (photos[0] / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"class folder .*empty has no images"):
+        read(photos[0], Wanted())
+    (tmp_path / "bare").mkdir()
+    with pytest.raises(ValueError, match="has no class folders"):
+        read(tmp_path / "bare", Wanted())
+    with pytest.raises(ValueError, match="There are no images in"):
+        read(tmp_path / "bare", Wanted(labels=False))
+
+
+def test_labels_of_the_target_come_from_folders_columns_or_files(tmp_path, photos):
+    source = photos[0]
+
+    def truth(target, named):
+        return own_collections(Config(source=source, target=target, target_labels=named))[2]
+
+    assert truth(source, "folders") == ["bar"] * 12 + ["disc"] * 12
+    with pytest.raises(ValueError, match="lies in no class folder"):
+        truth(photos[1], "folders")
+    names = sorted(path.name for path in photos[1].iterdir())
+    table = write_csv(tmp_path / "truth.csv", [["file", "label"], *([n, n.split("-")[0]] for n in reversed(names))])
+    assert truth(photos[1], str(table)) == [name.split("-")[0] for name in names]
+    short = write_csv(tmp_path / "short.csv", [["file", "label"], [names[0], "bar"]])
+    with pytest.raises(ValueError, match="has no label for"):
+        truth(photos[1], str(short))
+
+    first = write_csv(tmp_path / "a.csv", [["x", "label"], [1, "u"], [2, "v"]])
+    second = write_csv(tmp_path / "b.csv", [["x", "truth"], [3, "v"], [4, "v"]])
+    assert own_collections(Config(source=first, target=second, target_labels="truth"))[2] == ["v", "v"]

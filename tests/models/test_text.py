@@ -1,0 +1,131 @@
+"""Text backbones: padding, pooling, frozen layers, VAT on word vectors."""
+
+import pytest
+import torch
+from torch import nn
+
+from cst.config import Config
+from cst.data.cached import VectorSequences, through_frozen
+from cst.data.collection import Collection, task_of
+from cst.data.texts import TokenSamples
+from cst.data.views import TOKENS, drop_tokens
+from cst.models.backbones import build_network
+from cst.models.frozen import Frozen
+from cst.models.model import Model
+from cst.models.text import find_tokenizer
+from cst.terms.contract import Batch, Problem, Step
+from cst.terms.vat import VAT, spread
+from cst.tokens import NO_TOKEN, joined, present
+
+TEXTS = ["A fine book", "This is a much longer review of a truly dull film", "Yes"]
+
+
+@pytest.fixture
+def tokens(tiny_bert):
+    samples = TokenSamples.of(TEXTS, find_tokenizer(Config(backbone=f"hf:{tiny_bert}")), 8)
+    return samples.take(torch.arange(3))
+
+
+def built(tiny_bert, **settings):
+    config = Config(backbone=f"hf:{tiny_bert}", **settings)
+    prepare, backbone, _ = build_network(config, "text", (8,), nn.Identity)
+    return prepare.eval(), backbone.eval()
+
+
+def test_padding_is_dynamic_and_length_is_limited(tokens):
+    assert tokens.shape == (3, 8)
+    assert present(tokens).sum(1).tolist() == [5, 8, 3]
+    assert (tokens[2, 3:] == NO_TOKEN).all()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_features_are_what_transformers_gives_for_each_text_alone(tiny_bert, tokens, pooling):
+    from transformers import AutoModel
+
+    theirs = AutoModel.from_pretrained(str(tiny_bert)).eval()
+    prepare, backbone = built(tiny_bert, pooling=pooling)
+    with torch.no_grad():
+        found = backbone(prepare(tokens))
+        for row, there, feature in zip(tokens, present(tokens), found, strict=True):
+            last = theirs(input_ids=row[there][None]).last_hidden_state[0]
+            wanted = last.mean(0) if pooling == "mean" else last[0]
+            torch.testing.assert_close(feature, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_frozen_layers_give_the_same_features(tiny_bert, tokens):
+    whole, part = built(tiny_bert), built(tiny_bert, freeze=1)
+    assert isinstance(part[0], Frozen)
+    with torch.no_grad():
+        hidden = part[0](tokens)
+        assert hidden.shape == (3, 8, 32)
+        assert torch.equal(present(hidden), present(tokens))
+        torch.testing.assert_close(part[1](hidden), whole[1](tokens), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="leaves nothing to train"):
+        built(tiny_bert, freeze=2)
+
+
+def test_word_vectors_are_a_second_way_in(tiny_bert, tokens):
+    prepare, backbone = built(tiny_bert)
+    model = Model(backbone, nn.Linear(32, 2), prepare=prepare).eval()
+    with torch.no_grad():
+        vectors = model.continuous(tokens)
+        assert vectors.shape == (3, 8, 32)
+        torch.testing.assert_close(model.features(vectors), model.features(tokens))
+
+
+def test_outputs_of_frozen_layers_are_computed_once_and_kept(tiny_bert, tmp_path, monkeypatch):
+    config = Config(backbone=f"hf:{tiny_bert}", freeze=1, max_length=8)
+    source = Collection("text", TEXTS, ["0", "1", "2"], ["a", "b", "a"])
+    task = task_of(source, Collection("text", TEXTS[::-1], ["0", "1", "2"]), config, "texts")
+    prepare, backbone = built(tiny_bert, freeze=1)
+    first = through_frozen(task, prepare, tmp_path / "cache")
+    assert isinstance(first.target, VectorSequences)
+    with torch.no_grad():
+        places = torch.tensor([2, 0])
+        torch.testing.assert_close(
+            backbone(first.target.take(places)), backbone(prepare(task.target.take(places))), rtol=1e-4, atol=1e-5
+        )
+    assert len(list((tmp_path / "cache").glob("*.pt"))) == 2
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()}
+    again = through_frozen(task, prepare, tmp_path / "cache")
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").iterdir()} == files
+    assert all(torch.equal(a, b) for a, b in zip(first.target.sequences, again.target.sequences, strict=True))
+    monkeypatch.setattr("cst.data.cached.MOST", 10)
+    assert through_frozen(task, prepare) is task
+
+
+def test_views_hide_tokens_but_never_the_first(tokens):
+    torch.manual_seed(0)
+    many = tokens[1:2].expand(500, -1)
+    hidden = drop_tokens(many, 0.2)
+    assert (hidden[:, 0] == many[:, 0]).all()
+    assert 0.15 < (hidden[:, 1:] == NO_TOKEN).float().mean() < 0.25
+    assert (TOKENS.mild(many) == NO_TOKEN).sum() < (TOKENS.strong(many) == NO_TOKEN).sum()
+    vectors = torch.rand(500, 8, 4)
+    assert drop_tokens(vectors, 0.2).isnan().any(-1).float().mean() > 0.1
+
+
+def test_batches_of_different_length_are_joined(tokens):
+    both = joined(tokens[:, :3], tokens)
+    assert both.shape == (6, 8)
+    assert (both[0, 3:] == NO_TOKEN).all()
+    assert joined(torch.rand(2, 3, 4), torch.rand(2, 5, 4))[0, 3:].isnan().all()
+
+
+def test_vat_perturbs_word_vectors_and_leaves_padding_alone(tiny_bert, tokens):
+    prepare, backbone = built(tiny_bert)
+    torch.manual_seed(0)
+    model = Model(backbone, nn.Linear(32, 2), prepare=prepare).eval()
+    batch = Batch(tokens, torch.tensor([0, 1, 0]), tokens, torch.arange(3))
+    near, far = (float(VAT(Problem(2, 32, 3), radius=radius)(Step(model, batch)).detach()) for radius in (0.02, 0.5))
+    assert 0 < near < far
+    scale = spread(model.continuous(tokens))
+    assert scale.shape == (1, 1, 32)
+    assert scale.isfinite().all()
+    VAT(Problem(2, 32, 3))(Step(model, batch)).backward()
+    assert model.backbone.network.get_input_embeddings().weight.grad is not None
+
+
+def test_a_backbone_that_does_not_read_text_is_refused():
+    with pytest.raises(ValueError, match="does not read text: choose minilm"):
+        find_tokenizer(Config(backbone="cnn"))

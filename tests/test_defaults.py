@@ -1,0 +1,54 @@
+"""What the user wrote comes first, then the recipe, then the method, then the kind of data."""
+
+import pytest
+
+from cst.config import Config
+from cst.defaults import with_defaults
+from cst.grammar import adjusted, parse_method
+from cst.recipes import RECIPES
+
+
+def filled(kind, **values):
+    config = Config(**values)
+    return with_defaults(config, parse_method(config.method), kind)
+
+
+def test_each_kind_has_its_own_defaults():
+    arrays, images, small, text = (
+        filled("arrays"),
+        filled("images"),
+        filled("images", backbone="cnn"),
+        filled("text"),
+    )
+    assert (arrays.backbone, arrays.lr, arrays.epochs, arrays.augment) == ("auto", 0.02, 20, "none")
+    assert (images.backbone, images.lr, images.backbone_lr, images.image_size) == ("efficientnet-lite0", 0.01, 0.1, 224)
+    assert (small.lr, small.backbone_lr, small.image_size, small.augment) == (0.02, 1.0, 32, "mild")
+    assert (text.backbone, text.lr, text.optimizer, text.epochs) == ("minilm", 1e-3, "adamw", 3)
+
+
+def test_precedence():
+    config = filled("images", method="cst-official", recipe="official/visda", lr=0.5, weight=("cycle=7",))
+    assert config.lr == 0.5
+    assert (config.backbone, config.epochs, config.steps_per_epoch) == ("resnet101", 12, 1000)
+    assert config.bottleneck == 256
+    method = adjusted(parse_method("cst-official"), config.weight, config.option)
+    weights = {part.name: part.weight for part in method.terms}
+    assert weights == {"source": 1.0, "cycle": 7.0, "confusion": pytest.approx(0.96), "fixmatch": 0.5}
+    assert filled("images", method="cst-official").bottleneck == 256
+    assert filled("images", method="cst", recipe="official/visda").weight == ("cycle=2",)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_makes_a_configuration_and_filling_twice_changes_nothing(name):
+    kind = "text" if "sentiment" in name or "reviews" in name else "images"
+    for method in ("cst", "cst-official", "source-only"):
+        once = filled(kind, recipe=name, method=method)
+        assert with_defaults(once, parse_method(method), kind) == once
+        adjusted(parse_method(method), once.weight, once.option)
+
+
+def test_the_papers_values():
+    home = filled("images", recipe="paper/office-home")
+    assert (home.backbone, home.lr, home.epochs, home.schedule) == ("resnet50", 2e-3, 150, "step")
+    sentiment = filled("text", recipe="paper/sentiment")
+    assert (sentiment.backbone, sentiment.lr, sentiment.optimizer) == ("hf:bert-base-uncased", 5e-4, "sgd")
