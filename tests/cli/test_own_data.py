@@ -131,7 +131,8 @@ def test_mixing_tokens_is_refused(reviews, tiny_bert):
 
 def test_minilm_learns_a_mood_that_carries_over(reviews):
     (texts, labels), (others, truth) = reviews
-    adapted = package.adapt((texts, labels), others, "cst", "minilm", epochs=4, batch_size=8, freeze=4, max_length=16)
+    short = {"epochs": 4, "batch_size": 8, "freeze": 4, "max_length": 16}
+    adapted = package.adapt((texts, labels), others, "cst", "minilm", lr=0.01, **short)
     assert (adapted.predict(others) == np.asarray(truth)).mean() > 0.9
 
 

@@ -56,9 +56,7 @@ def test_image_folders(tmp_path, name, family, first, second):
 
 
 def test_what_is_missing_is_said_with_its_place_and_origin(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"OfficeHomeDataset_10072016/Art is missing: get it from the Office-Home page"
-    ):
+    with pytest.raises(ValueError, match=r"OfficeHomeDataset_10072016/Art is missing: get it from the Office-Home"):
         load_task(Config(task="office-home:Ar-Cl", data_root=tmp_path, image_size=16))
     (tmp_path / "visda-2017" / "train" / "one").mkdir(parents=True)
     draw(tmp_path / "visda-2017" / "train" / "one" / "1.png", "disc", "black", np.random.default_rng(0))
