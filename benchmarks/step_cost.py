@@ -38,7 +38,7 @@ def trainer(method: str, backbone: str, side: int, batch: int) -> Trainer:
     images, labels = torch.rand(4 * batch, 3, side, side), torch.arange(4 * batch) % 10
     task = task_from((images, labels), images.flip(0))
     config, parsed = resolve(Config(method=method, backbone=backbone, batch_size=batch, device="cpu"), task)
-    model, dim = build_model(task, config)
+    model, dim, _ = build_model(task, config)
     made = Trainer(model, task, parsed, config, dim)
     made.learner.train()
     return made

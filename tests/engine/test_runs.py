@@ -151,7 +151,7 @@ def test_learning_rates_follow_schedule_and_group(shifted_blobs):
 
     task = task_from((source, labels), target)
     config, method = resolve(Config(lr=0.1, backbone_lr=0.1, epochs=3, batch_size=16), task)
-    model, dim = build_model(task, config)
+    model, dim, _ = build_model(task, config)
     trainer = Trainer(model, task, method, config, dim)
     trainer.fit()
     backbone, head = trainer.optimizer.param_groups
@@ -201,7 +201,7 @@ def test_composition_shares_forward_passes(shifted_blobs):
 
     def passes(method):
         config, parsed = resolve(Config(method=method, batch_size=16), task)
-        model, dim = build_model(task, config)
+        model, dim, _ = build_model(task, config)
         trainer = Trainer(model, task, parsed, config, dim)
         trainer.learner.train()
         counted = []
@@ -223,7 +223,7 @@ def test_what_terms_own_is_trained_and_checkpointed(shifted_blobs, tmp_path):
     source, labels, target, _ = shifted_blobs
     task = task_from((source, labels), target)
     config, method = resolve(Config(method="dann+mdd", **SHORT), task)
-    model, dim = build_model(task, config)
+    model, dim, _ = build_model(task, config)
     trainer = Trainer(model, task, method, config, dim, Run.create(tmp_path / "run", config))
     before = {name: value.clone() for name, value in trainer.objective.named_parameters()}
     trainer.fit()

@@ -32,6 +32,10 @@ MEMORY = 1024
 """Samples of each domain whose features are kept for selecting alpha."""
 
 
+StepSamples = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Positions in the source, positions in the target, and the inputs at both."""
+
+
 class Listener(Protocol):
     """Somebody who watches a run."""
 
@@ -157,7 +161,7 @@ class Trainer:
         numbers = range(epoch * self.steps_per_epoch, (epoch + 1) * self.steps_per_epoch)
         for number, samples in zip(numbers, ahead(self._read, numbers, self.workers), strict=True):
             self._set_rate(number, epoch)
-            step = self._step(number, *samples)
+            step = self._step(number, samples)
             taken = self._take(step)
             self.objective.after_step(self.model)
             for name, loss in taken.items():
@@ -216,14 +220,15 @@ class Trainer:
         return record
 
     @property
-    def _read(self) -> Callable[[int], tuple[Tensor, Tensor, Tensor, Tensor]]:
+    def _read(self) -> Callable[[int], StepSamples]:
         """What reads the samples of a step, here or in a worker process."""
         crops = self.config.augment == "mild" and self.task.views.crops
         seed = self.config.seed if crops else None
         return partial(_read_step, self.sampler, self.task.source.samples, self.task.target, seed)
 
-    def _step(self, number: int, source: Tensor, target: Tensor, inputs: Tensor, others: Tensor) -> Step:
-        """Step ``number`` on the source's ``inputs`` at the places ``source``, and likewise the target's ``others``."""
+    def _step(self, number: int, samples: StepSamples | None = None) -> Step:
+        """Step ``number``, of samples that were read before or are read now."""
+        source, target, inputs, others = self._read(number) if samples is None else samples
         views = self.task.views
         mild = views.mild if self.config.augment == "mild" and not views.crops else lambda x: x
         batch = Batch(
@@ -245,7 +250,7 @@ class Trainer:
             first = epoch * self.steps_per_epoch
             numbers = range(first, first + min(MEMORY // self.batch_size, self.steps_per_epoch))
             for number, samples in zip(numbers, ahead(self._read, numbers, self.workers), strict=True):
-                self.memory.add(self._step(number, *samples).again())
+                self.memory.add(self._step(number, samples).again())
         return self.memory.stacked()[:3]
 
     def _set_rate(self, step: int, epoch: int) -> None:
@@ -283,10 +288,8 @@ class Trainer:
         return int(state["epochs"])
 
 
-def _read_step(
-    sampler: Uniform, source: Samples, target: Samples, seed: int | None, number: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The positions and the inputs of both domains' samples in a step; with a seed, random crops of files."""
+def _read_step(sampler: Uniform, source: Samples, target: Samples, seed: int | None, number: int) -> StepSamples:
+    """What a step sees of both domains; with a seed, random crops of files."""
     first, second = sampler.batch(number)
     crops = (None, None) if seed is None else (2 * (seed * 1_000_003 + number), 2 * (seed * 1_000_003 + number) + 1)
     return first, second, source.take(first, crops[0]), target.take(second, crops[1])
