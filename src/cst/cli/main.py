@@ -14,6 +14,7 @@ from cst.cli.inspect import Inspect
 from cst.cli.listings import Methods, Tasks
 from cst.cli.options import parse
 from cst.cli.predict import Predict
+from cst.cli.theory import Theory
 from cst.cli.train import Train
 
 COMMANDS = {
@@ -23,6 +24,7 @@ COMMANDS = {
     "evaluate": Evaluate,
     "predict": Predict,
     "bench": Bench,
+    "theory": Theory,
     "methods": Methods,
     "tasks": Tasks,
 }
