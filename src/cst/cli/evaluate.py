@@ -42,12 +42,22 @@ class Evaluate:
     """Processes that read images."""
     json: Path | None = None
     """Write the figures to this file."""
+    bound: bool = False
+    """Print the terms of Theorem 1 too."""
+    q: float = 0.05
+    """Assumed for --bound: sets of less mass than this need not expand."""
+    epsilon: float = 0.05
+    """Assumed for --bound: by how much larger sets expand."""
+    radius: float | None = None
+    """For --bound: of a neighbourhood of features; half the median distance of nearest neighbours if not given."""
 
     def run(self) -> None:
         """Load the model, evaluate it, print the figures."""
         from cst.engine.run import Run
 
         check_file(self.json)
+        if not self.bound and (self.q, self.epsilon, self.radius) != (Evaluate.q, Evaluate.epsilon, Evaluate.radius):
+            raise ValueError("--q, --epsilon and --radius need --bound.")
         run = Run.open(self.run_folder)
         given = {name: getattr(self, name) for name in ("source", "target", "target_labels", "data_root", "workers")}
         config = dataclasses.replace(run.config, **{name: value for name, value in given.items() if value is not None})
@@ -65,11 +75,20 @@ class Evaluate:
 
         adapted = load(self.run_folder)
         run.save_result(evaluate(adapted.model, task, config.workers))
-        report(run, self.json)
+        if not self.bound:
+            report(run, self.json)
+            return
+
+        from cst.cli.bound import print_bound
+        from cst.theory.report import bound_report
+
+        terms = bound_report(adapted.model, task, self.q, self.epsilon, self.radius)
+        report(run, self.json, bound=terms.record())
+        print_bound(terms)
 
 
-def report(run: Run, json: Path | None) -> None:
-    """Print the figures of a finished run."""
+def report(run: Run, json: Path | None, **more: Any) -> None:
+    """Print the figures of a finished run; ``more`` goes to the file only."""
     config, result = run.config, run.result
     assert result is not None
     oracle: dict[str, float] = result["oracle"]
@@ -80,4 +99,4 @@ def report(run: Run, json: Path | None) -> None:
     print_table(title, ["figure", "%", "uses target labels"], rows)
     print(f"Run: {run.folder}")
     named = {"task": config.task, "method": config.method, "seed": config.seed, "epochs": config.epochs}
-    write_json(json, {**named, **result})
+    write_json(json, {**named, **result, **more})
