@@ -196,6 +196,16 @@ def test_self_training_keeps_its_teachers_mistake(d):
     assert float(((counts - expected).square() / expected).sum()) < (d - 2) + 5 * (2 * (d - 2)) ** 0.5
 
 
+def test_spurious_classes_label_the_target_alike_and_the_good_one_by_chance():
+    """Pseudo-labels do not tell spurious classes apart: the joint problem keeps l > 2, not l itself."""
+    n = 3
+    samples = all_samples(n)
+    outputs = samples[..., :1].square() - samples[..., 1:].square()
+    assert bool((outputs[..., 1:] == 0).all())
+    alike = (outputs[..., 0] == 0).all(1).double().mean()
+    assert float(alike) == 0.5**n
+
+
 def test_feature_adaptation_takes_a_nearest_class():
     samples = TARGET.sample((300, 40), 6, generator())
     distances = feature_distances(samples)

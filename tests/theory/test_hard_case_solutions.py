@@ -8,6 +8,7 @@ from scipy.optimize import minimize_scalar
 
 from cst.theory.hard_case import MINIMUM_NORM, SOURCE, TARGET, Network, source_solution, target_error
 from cst.theory.hard_case.algorithms import minimum_norm_head
+from cst.theory.hard_case.descent import cycle_loss
 from cst.theory.hard_case.distributions import labels
 from cst.theory.hard_case.network import solution_coordinate
 
@@ -116,6 +117,14 @@ def test_spurious_networks_meet_the_constraints_of_cst_with_almost_the_least_nor
         norms.append(float(network.norm) - MINIMUM_NORM)
     assert all(later < earlier / 3 for earlier, later in itertools.pairwise(norms))
     assert 0 < norms[-1] < 0.02
+
+
+def test_a_ridge_on_the_target_head_tells_them_apart():
+    """With a ridge of 0.01 the tilt is too small to be seen: the cycle loss is that of a spurious solution."""
+    samples = TARGET.sample((1, 200), 3, torch.Generator().manual_seed(0))
+    for network, least, most in ((near_solution(1e-3), 0.17, 0.19), (source_solution(2, 3), 0.0, 1e-3)):
+        batch = Network(network.theta.unsqueeze(0), network.phi.unsqueeze(0))
+        assert least <= float(cycle_loss(samples)(batch)) <= most
 
 
 def test_with_the_printed_signs_theorem_4_would_fail():

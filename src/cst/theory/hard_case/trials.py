@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -74,7 +75,7 @@ class Quantity:
 
 def exact_trials(d: int, n: int, trials: int, seed: int = 0) -> tuple[list[Share], list[Quantity]]:
     """Draw ``trials`` target samples of size ``n`` and solve each algorithm exactly over the classes of Lemma 8."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = _generator(seed, d, n, 0)
     algorithms: dict[str, Callable[[Tensor, torch.Generator], Tensor]] = {
         "feature adaptation": feature_adaptation,
         "self-training": self_training,
@@ -94,7 +95,7 @@ def exact_trials(d: int, n: int, trials: int, seed: int = 0) -> tuple[list[Share
 
 def descent_trials(d: int, n: int, trials: int, starts: int, seed: int = 0) -> list[Share]:
     """The same by gradient descent, with ``starts`` random starts for each of ``trials`` target samples."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = _generator(seed, d, n, starts)
     samples = TARGET.sample((trials, n), d, generator)
     best, single = descent.cycle_by_descent(samples, starts, generator)
     nearest = descent.adaptation_by_descent(samples, starts, generator)
@@ -142,6 +143,12 @@ def _quantities(distances: Tensor, losses: Tensor) -> list[Quantity]:
 def _at_least(bound: float) -> str:
     """A lower bound, rounded down."""
     return f"at least {math.floor(1000 * bound) / 1000:.3f}"
+
+
+def _generator(*numbers: int) -> torch.Generator:
+    """Tables of different sizes are independent, whatever their seed."""
+    state = np.random.SeedSequence(numbers).generate_state(1, np.uint64)
+    return torch.Generator().manual_seed(int(state[0] >> np.uint64(1)))
 
 
 def _chunks(trials: int, numbers: int) -> list[int]:
