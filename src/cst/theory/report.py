@@ -28,8 +28,9 @@ SCALES = (0.5, 1.0, 1.5, 2.0)
 """Radii of the table of expansion, in median distances between nearest neighbours."""
 GRID = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 """Values of q among which the best is taken where epsilon is estimated."""
-NEIGHBOURS, PER_CLASS, SEARCHED = 1000, 250, 200
-"""Samples of a domain for the nearest neighbours, of a domain and class for expansion, of a domain for input space."""
+NEIGHBOURS, PER_CLASS, SEARCHED, AT_ONCE = 1000, 250, 100, 25
+"""Samples of a domain for the nearest neighbours, of a domain and class for expansion, of a domain for the search in
+input space and of a batch there."""
 
 
 @dataclass(frozen=True)
@@ -185,12 +186,13 @@ def _input_space(
     model.eval()
     shares = []
     for (name, _), inputs in zip(domains, taken, strict=True):
-        changed = changes_nearby(
-            lambda x, name=name: model.features(x, name).float() / scale @ head.to(device),  # type: ignore[misc]
-            inputs.to(device),
-            radius,
-        )
-        shares.append(_share(changed))
+
+        def scores(batch: Tensor, name: str = name) -> Tensor:
+            return model.features(batch, name).float() / scale @ head.to(device)
+
+        batches = (inputs[start : start + AT_ONCE] for start in range(0, len(inputs), AT_ONCE))
+        changed = [changes_nearby(scores, batch.to(device), radius) for batch in batches]
+        shares.append(_share(torch.cat(changed)))
     model.train(training)
     return radius, sum(shares) / 2
 
