@@ -134,6 +134,24 @@ def test_the_margin_loss_bounds_the_error_and_the_printed_one_does_not():
     assert float(ramp(-margin_of(sure, torch.tensor([0])), 0.2)) == 1
 
 
+def test_the_objective_against_loops():
+    """Different scores and weights in each domain, so that nothing can stand for anything else."""
+    random = np.random.default_rng(4)
+    scores = [random.random((size, 3)) for size in (7, 5)]
+    labels = [random.integers(0, 3, size) for size in (7, 5)]
+    weights = [random.dirichlet(np.ones(size)) for size in (7, 5)]
+    losses, margins = [], []
+    for rows, wanted, masses in zip(scores, labels, weights, strict=True):
+        gaps = [row[y] - max(np.delete(row, y)) for row, y in zip(rows, wanted, strict=True)]
+        losses.append(sum(m * min(max(1 - gap / 0.3, 0), 1) for m, gap in zip(masses, gaps, strict=True)))
+        margins.append(sum(m * (np.sort(row)[-1] - np.sort(row)[-2]) for m, row in zip(masses, rows, strict=True)))
+    pairs = [torch.from_numpy(part) for pair in zip(scores, labels, strict=True) for part in pair]
+    found = cst_objective(*pairs, 0.3, 0.05, *map(torch.from_numpy, weights))
+    expected = [*losses, (1 - np.mean(margins)) / 0.05]
+    assert [float(part) for part in found] == pytest.approx(expected)
+    assert float(found.total) == pytest.approx(sum(expected))
+
+
 def smooth_scores(world, count, seed, slope):
     """Scores in [0, 1] [count, classes, points, K] that change by at most ``slope`` from neighbour to neighbour."""
     generator = torch.Generator().manual_seed(seed)
