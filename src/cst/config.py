@@ -31,6 +31,11 @@ OWN_DATA = "own-data"
 WHOLE = (("epochs", 1), ("steps_per_epoch", 1), ("batch_size", 2), ("seed", 0), ("max_length", 2), ("image_size", 8))
 """Whole numbers and the least that each may be."""
 
+NOT_NEGATIVE = (
+    *("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "warmup_epochs"),
+    *("bottleneck", "freeze", "workers"),
+)
+
 OF_THE_MACHINE = ("out", "data_root", "workers", "cache")
 """Fields that a run folder leaves out: they belong to the machine, not to the run."""
 
@@ -98,6 +103,8 @@ class Config:
     ramp_epochs: float | None = None
     """Epochs over which the weight of entropy terms grows from zero; 0 switches the ramp off. (default: 2; 1 for
     text)"""
+    warmup_epochs: float | None = None
+    """Epochs on the source alone before any other term counts; ramps begin after them. (default: 0; 0.5 for text)"""
     batch_norm: BatchNorm | None = None
     """Whose statistics batch norm uses: per-domain, each its own (default), or joint, of one concatenated pass."""
     head: Head | None = None
@@ -146,7 +153,7 @@ class Config:
             value = getattr(self, name)
             if value is not None and not least <= value < 2**31:
                 raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-        for name in ("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "bottleneck", "freeze", "workers"):
+        for name in NOT_NEGATIVE:
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ValueError(f"{name} must be at least 0, got {value!r}.")

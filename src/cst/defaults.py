@@ -20,6 +20,7 @@ ALWAYS: dict[str, Any] = {
     "optimizer": "sgd",
     "schedule": "step",
     "ramp_epochs": 2.0,
+    "warmup_epochs": 0.0,
     "batch_norm": "per-domain",
     "head": "linear",
     "bottleneck": 0,
@@ -39,6 +40,7 @@ TEXT = {
     "optimizer": "adamw",
     "schedule": "cosine",
     "ramp_epochs": 1.0,
+    "warmup_epochs": 0.5,
 }
 
 BEST_FOR = {"images": "efficientnet-lite0", "text": "minilm"}

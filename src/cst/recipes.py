@@ -54,6 +54,22 @@ RECIPES: dict[str, dict[str, Any]] = {
         "weight": ("cycle=2", f"confusion={0.08 * 12}", "fixmatch=0.5"),
         "option": ("confusion.temperature=3.0",),
     },
+    "cst/reviews": {
+        "backbone": "minilm",
+        "freeze": 5,
+        "max_length": 128,
+        "epochs": 2,
+        "lr": 5e-3,
+        "warmup_epochs": 0.5,
+        "ramp_epochs": 0.5,
+    },
+    "cst/office-caltech10": {
+        "backbone": "efficientnet-lite0",
+        "freeze": 12,
+        "image_size": 160,
+        "augment": "none",
+        "epochs": 15,
+    },
     "cst/digits": {
         "backbone": "dtn",
         "lr": 0.01,

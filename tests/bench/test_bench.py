@@ -27,7 +27,7 @@ def test_every_suite_names_valid_and_different_runs(suite, tmp_path):
         config = config_from(variant.config)
         adjusted(parse_method(config.method), config.weight, config.option)
     folders = {job.run.folder for job in jobs_of(suite, 2, tmp_path)}
-    assert len(folders) == 2 * len(suite.variants)
+    assert len(folders) == sum(min(2, variant.seeds or 2) for variant in suite.variants)
 
 
 def test_a_suite_runs_once_and_goes_on_after_an_interruption(tmp_path):
@@ -71,3 +71,16 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert "source-only" in capsys.readouterr().out
     assert len(json.loads((tmp_path / "t.json").read_text())) == 2
     assert "`cst bench tiny --seeds 1`" in (tmp_path / "t.md").read_text()
+
+
+def test_tasks_as_columns():
+    from cst.bench.tables import by_task
+
+    rows = [
+        {"method": m, "task": t, "accuracy": a, "cpu_minutes": 2.0}
+        for m, t, a in [("cst", "B-D", 0.9), ("cst", "D-B", 0.8), ("cst", "D-B", 0.82), ("dann", "B-D", 0.85)]
+    ]
+    columns, lines = by_task(rows)
+    assert columns == ["method", "B-D", "D-B", "average", "CPU minutes a run"]
+    assert lines[0] == ["cst", "90.0", "81.0 ± 1.4", "85.5", "2.0"]
+    assert lines[1] == ["dann", "85.0", "", "", "2.0"]

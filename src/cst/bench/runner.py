@@ -44,6 +44,7 @@ class Job:
             file = self.run.folder / "wanted.yaml"
             file.write_text(yaml.safe_dump({**self.variant.config, "seed": self.seed}), encoding="utf-8")
             words = ["--config", str(file), "--out", str(self.run.folder)]
+        words += ["--cache", str(self.run.folder.parent / "cache")]
         return subprocess.Popen(
             [sys.executable, "-m", "cst", "train", *words],
             stdout=subprocess.DEVNULL,
@@ -59,6 +60,7 @@ def jobs_of(suite: Suite, seeds: int, out: Path) -> list[Job]:
         Job(variant, seed, Run(out / f"{re.sub(r'[^a-z0-9.]+', '-', variant.name.lower())}-seed{seed}"))
         for seed in range(seeds)
         for variant in suite.variants
+        if variant.seeds is None or seed < variant.seeds
     ]
 
 
@@ -98,10 +100,14 @@ def rows_of(jobs: list[Job]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "variant": job.variant.name,
+                "method": str(job.variant.config.get("method", "")),
+                "task": job.variant.task,
                 "seed": job.seed,
                 **result["oracle"],
                 "target_head_source_error": result["target_head_source_error"],
                 "milliseconds_per_step": 1000 * sum(r["cpu_seconds"] for r in history) / history[-1]["step"],
+                "cpu_minutes": round(sum(r["cpu_seconds"] for r in history) / 60, 1),
+                "oracle_epoch_accuracy": max(r["oracle"]["accuracy"] for r in history),
             }
         )
     return rows

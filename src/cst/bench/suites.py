@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any
 
 from cst.methods import CATALOGUE
@@ -11,11 +13,18 @@ from cst.spelling import unknown
 
 @dataclass(frozen=True)
 class Variant:
-    """One line of a table."""
+    """One line of a table; in a table of several tasks, one cell."""
 
     name: str
     config: dict[str, Any] = field(default_factory=dict)
     note: str = ""
+    seeds: int | None = None
+    """How many seeds it has at most."""
+
+    @property
+    def task(self) -> str:
+        """The task, as a column calls it."""
+        return str(self.config.get("task", "")).partition(":")[2]
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,8 @@ class Suite:
     name: str
     title: str
     variants: tuple[Variant, ...]
+    by_task: bool = False
+    """Whether the tasks are its columns, as in the paper's tables."""
 
 
 def _variants(method: str, *settings: dict[str, Any]) -> tuple[Variant, ...]:
@@ -78,6 +89,51 @@ SUITES = {
         ),
     )
 }
+
+
+def _on(recipe: str, tasks: Iterable[str], methods: Iterable[str], seeds: int | None = None) -> list[Variant]:
+    """Methods on tasks with a recipe."""
+    return [
+        Variant(f"{method} {task.partition(':')[2]}", {"task": task, "method": method, "recipe": recipe}, seeds=seeds)
+        for task in tasks
+        for method in methods
+    ]
+
+
+DIGITS = ("digits:mnist-usps", "digits:svhn-mnist")
+REVIEWS = [f"amazon-reviews:{a}-{b}" for a, b in permutations("BDEK", 2)]
+FOUR_PAIRS = [f"amazon-reviews:{pair}" for pair in ("B-E", "D-K", "E-B", "K-D")]
+TWO_PAIRS = FOUR_PAIRS[:2]
+OFFICE = ("office-caltech10:amazon-webcam", "office-caltech10:caltech10-amazon")
+
+SUITES |= {
+    "digits": Suite(
+        "digits",
+        "Digits, DTN",
+        (
+            *_on("cst/digits", DIGITS, ("source-only", "cst")),
+            *_on("cst/digits", DIGITS[:1], ("cst-official",)),
+        ),
+        by_task=True,
+    ),
+    "amazon-reviews": Suite(
+        "amazon-reviews",
+        "Amazon reviews, MiniLM",
+        (
+            *_on("cst/reviews", [task for task in REVIEWS if task not in TWO_PAIRS], ("source-only", "cst"), seeds=1),
+            *_on("cst/reviews", TWO_PAIRS, ("source-only", "cst")),
+            *_on("cst/reviews", FOUR_PAIRS, ("dann", "vat", "mdd"), seeds=1),
+        ),
+        by_task=True,
+    ),
+    "office-caltech10": Suite(
+        "office-caltech10",
+        "Office-Caltech10, EfficientNet-Lite0",
+        tuple(_on("cst/office-caltech10", OFFICE, ("source-only", "cst"))),
+        by_task=True,
+    ),
+}
+"""Those after the embedded task read files under CST_DATA."""
 
 
 def find_suite(name: str) -> Suite:

@@ -40,6 +40,20 @@ def summary(rows: list[dict[str, Any]], notes: dict[str, str] | None = None) -> 
     return columns, lines
 
 
+def by_task(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Methods as lines and tasks as columns, with the average over tasks where a method has them all."""
+    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    lines = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        found = {t: [r["accuracy"] for r in rows if (r["method"], r["task"]) == (method, t)] for t in tasks}
+        cells = [spread(values, percent) if values else "" for values in found.values()]
+        means = [statistics.mean(values) for values in found.values() if values]
+        average = percent(statistics.mean(means)) if len(means) == len(tasks) else ""
+        minutes = statistics.median(row["cpu_minutes"] for row in rows if row["method"] == method)
+        lines.append([method, *cells, average, f"{minutes:.1f}"])
+    return ["method", *tasks, "average", "CPU minutes a run"], lines
+
+
 def markdown(columns: list[str], lines: list[list[str]]) -> str:
     """The same as a Markdown table."""
     rules = ["---", *["---:"] * (len(columns) - 1)]

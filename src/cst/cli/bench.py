@@ -15,7 +15,8 @@ class Bench:
     """Run a suite of methods with several seeds and print the table; it can be interrupted and started again."""
 
     suite: str = field(metadata={POSITIONAL: "SUITE"})
-    """Which suite: demo (all methods), batch-norm, cycle-options or ramp."""
+    """Which suite: demo (all methods), batch-norm, cycle-options, ramp; digits, amazon-reviews, office-caltech10, which
+    read files under CST_DATA."""
     seeds: int = 3
     """How many seeds."""
     jobs: int = 1
@@ -38,13 +39,14 @@ class Bench:
         check_file(self.markdown, "--markdown")
 
         from cst.bench.runner import jobs_of, rows_of, run_suite
-        from cst.bench.tables import markdown, summary
+        from cst.bench.tables import by_task, markdown, summary
 
         out = self.out or Path("runs/bench") / suite.name
         jobs = jobs_of(suite, self.seeds, out)
         run_suite(jobs, self.jobs, lambda line: print(line, file=sys.stderr, flush=True))
         rows = rows_of(jobs)
-        columns, lines = summary(rows, {variant.name: variant.note for variant in suite.variants})
+        notes = {variant.name: variant.note for variant in suite.variants}
+        columns, lines = by_task(rows) if suite.by_task else summary(rows, notes)
         counted = f"mean and deviation of {self.seeds} seeds, last epoch, in %"
         print_table(f"{suite.title}, {counted}", columns, lines)
         command = f"`cst bench {suite.name} --seeds {self.seeds}`"

@@ -85,7 +85,7 @@ class Trainer:
         except (RuntimeError, ValueError) as error:
             raise ValueError(f"Device '{config.device}' with precision '{config.precision}': {error}") from None
         problem = Problem(task.num_classes, feature_dim, len(task.target))
-        self.objective = Objective(method, problem, config.ramp_epochs)
+        self.objective = Objective(method, problem, config.ramp_epochs, config.warmup_epochs or 0.0)
         self.learner = Learner(model, self.objective)
         self._check_inputs()
         self.model = model
