@@ -53,6 +53,22 @@ def test_workers_bring_the_same_batches_in_the_same_order(photos):
     assert torch.equal(alone, helped)
 
 
+def test_what_workers_need_can_be_sent_to_them(photos):
+    import pickle
+    from functools import partial
+
+    from cst.data.samplers import Aligned
+    from cst.engine.fit import _read_step
+
+    samples = ImageFiles(tuple(sorted((photos[0] / "bar").iterdir())), 16)
+    sampler = Aligned(torch.arange(12) % 2, 12, 2, 4, seed=0)
+    sampler.start_epoch(lambda: torch.eye(2)[torch.arange(12) % 2])
+    sampler.batch(0)
+    read = partial(_read_step, sampler, samples, samples, 3)
+    sent = pickle.loads(pickle.dumps(read))
+    assert all(torch.equal(a, b) for a, b in zip(read(5), sent(5), strict=True))
+
+
 def test_only_files_are_worth_processes(photos):
     samples = ImageFiles(tuple(sorted((photos[0] / "bar").iterdir())), 16)
     assert worker_count(3, Part(samples, torch.arange(2))) == 3

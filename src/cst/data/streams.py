@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import torch
 from torch import Tensor
 
@@ -18,12 +16,18 @@ class Stream:
     def __init__(self, size: int, batch_size: int, seed: int) -> None:
         self.size, self.batch_size, self.seed = size, batch_size, seed
         self.per_pass = size // batch_size
-        self._order = lru_cache(maxsize=2)(self._shuffle)
+        self._orders: dict[int, Tensor] = {}
 
     def batch(self, step: int) -> Tensor:
         """Positions [batch_size] of step number ``step``."""
         passes, place = divmod(step, self.per_pass)
         return self._order(passes)[place * self.batch_size : (place + 1) * self.batch_size]
+
+    def _order(self, passes: int) -> Tensor:
+        """The order of a pass; that of the present pass is kept."""
+        if passes not in self._orders:
+            self._orders = {passes: self._shuffle(passes)}
+        return self._orders[passes]
 
     def _shuffle(self, passes: int) -> Tensor:
         generator = torch.Generator().manual_seed((self.seed * 1_000_003 + passes) % 2**63)
