@@ -23,7 +23,7 @@ from cst.engine.evaluation import predict
 from cst.engine.run import Run, reading
 from cst.engine.train import CUSTOM
 from cst.models.backbones import build_network
-from cst.models.model import Model, Standardize, head
+from cst.models.model import Model, NormalizedFeatures, Standardize, head
 from cst.models.text import load_tokenizer
 
 FORMAT = 2
@@ -155,6 +155,8 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
         shape = inputs.shape if inputs.kind == "arrays" else (3, config.image_size or 0, config.image_size or 0)
         prepare, backbone, _ = build_network(config, inputs.kind, shape, standardize, inputs.architecture)
     first = weights["head.0.weight" if config.bottleneck else "head.weight"]
+    if config.feature_norm:
+        backbone = NormalizedFeatures(backbone, first.shape[1])
     source_head = head(first.shape[1], len(classes), config.bottleneck or 0, config.head or "linear")
     model = Model(backbone, source_head, config.batch_norm or "per-domain", prepare)
     try:

@@ -107,6 +107,9 @@ class Config:
     """Epochs on the source alone before any other term counts; ramps begin after them. (default: 0; 0.5 for text)"""
     batch_norm: BatchNorm | None = None
     """Whose statistics batch norm uses: per-domain, each its own (default), or joint, of one concatenated pass."""
+    feature_norm: bool | None = None
+    """Batch norm without parameters behind the backbone; per domain, it takes out a shift of the features' mean and
+    scale. (default: no; yes for text)"""
     head: Head | None = None
     """Last layer of the source head: linear, or prototype for similarities to one prototype a class."""
     bottleneck: int | None = None

@@ -22,6 +22,7 @@ ALWAYS: dict[str, Any] = {
     "ramp_epochs": 2.0,
     "warmup_epochs": 0.0,
     "batch_norm": "per-domain",
+    "feature_norm": False,
     "head": "linear",
     "bottleneck": 0,
     "augment": "none",
@@ -41,6 +42,7 @@ TEXT = {
     "schedule": "cosine",
     "ramp_epochs": 1.0,
     "warmup_epochs": 0.5,
+    "feature_norm": True,
 }
 
 BEST_FOR = {"images": "efficientnet-lite0", "text": "minilm"}

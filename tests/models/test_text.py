@@ -126,6 +126,23 @@ def test_vat_perturbs_word_vectors_and_leaves_padding_alone(tiny_bert, tokens):
     assert model.backbone.network.get_input_embeddings().weight.grad is not None
 
 
+def test_normalised_features_take_out_a_shift_between_domains(reviews, tiny_bert, tmp_path):
+    import cst
+
+    (texts, labels), (others, _) = reviews
+    settings = {"epochs": 1, "steps_per_epoch": 3, "batch_size": 8, "out": tmp_path / "run"}
+    adapted = cst.adapt((texts, labels), others, "cst", f"hf:{tiny_bert}", **settings)
+    assert adapted.config.feature_norm
+    probs = adapted.predict_proba(others)
+    assert (probs == cst.load(tmp_path / "run").predict_proba(others)).all()
+    model = adapted.model.train()
+    tokens = adapted.samples(texts).take(torch.arange(40))
+    for domain in ("source", "target"):
+        found = model.features(tokens, domain).detach()
+        torch.testing.assert_close(found.mean(0), torch.zeros(32), atol=1e-5, rtol=0)
+        torch.testing.assert_close(found.std(0, correction=0), torch.ones(32), atol=1e-2, rtol=0)
+
+
 def test_a_backbone_that_does_not_read_text_is_refused():
     with pytest.raises(ValueError, match="does not read text: choose minilm"):
         find_tokenizer(Config(backbone="cnn"))

@@ -19,7 +19,7 @@ from cst.engine.run import Run
 from cst.grammar import adjusted, parse_method
 from cst.methods import Method
 from cst.models.backbones import build_network
-from cst.models.model import Model, Standardize, feature_dim, head
+from cst.models.model import Model, NormalizedFeatures, Standardize, feature_dim, head
 
 if TYPE_CHECKING:
     from cst.adapted import Adapted
@@ -64,6 +64,8 @@ def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -
     else:
         backbone = copy.deepcopy(backbone)
     dim = feature_dim(nn.Sequential(prepare, backbone), example)
+    if config.feature_norm:
+        backbone = NormalizedFeatures(backbone, dim)
     source_head = head(dim, task.num_classes, config.bottleneck or 0, config.head or "linear")
     return Model(backbone, source_head, config.batch_norm or "per-domain", prepare), dim, architecture
 

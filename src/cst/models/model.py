@@ -26,6 +26,20 @@ class Standardize(nn.Module):
         return (inputs - self.mean) / self.std
 
 
+class NormalizedFeatures(nn.Module):
+    """A backbone whose features are normalised by batch statistics, without parameters."""
+
+    def __init__(self, backbone: nn.Module, dim: int) -> None:
+        super().__init__()
+        self.backbone, self.norm = backbone, nn.BatchNorm1d(dim, affine=False)
+        if hasattr(backbone, "embed"):
+            self.embed = backbone.embed
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Features with mean 0 and deviation 1."""
+        return self.norm(self.backbone(inputs))  # type: ignore[no-any-return]
+
+
 class Prototypes(nn.Linear):
     """One prototype for each class; logits are similarities ``w_k . z / ||z||`` over a temperature."""
 
