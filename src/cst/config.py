@@ -86,7 +86,7 @@ class Config:
     steps_per_epoch: int | None = None
     """Steps in an epoch, if it should not be one pass over the larger domain."""
     batch_size: int | None = None
-    """Samples of each domain in a step: 64 (images from files 32, text 16), or the size of a smaller domain."""
+    """Samples of each domain in a step: 64 (32 for pretrained images, 16 for text), or the size of a smaller domain."""
     lr: float | None = None
     """Initial learning rate. (default: 0.02; 0.01 for pretrained images, 0.001 for text)"""
     backbone_lr: float | None = None

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cst.cli.output import check_file, print_table, write_json
+
+if TYPE_CHECKING:
+    from cst.data.tasks import TaskInfo
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,25 @@ class Tasks:
         check_file(self.json)
         print_table(
             "Tasks (train with --task NAME; all but the first read files under --data-root)",
-            ["name", "what it is", "source", "target", "classes"],
-            [[t.name, t.summary, t.source, t.target, str(t.classes)] for t in TASKS.values()],
-            left=4,
+            ["names", "what it is", "domains", "classes"],
+            _families(list(TASKS.values())),
+            left=3,
         )
         write_json(self.json, [asdict(task) for task in TASKS.values()])
+
+
+def _families(tasks: list[TaskInfo]) -> list[list[str]]:
+    """One line for the pairs of a benchmark: how they are called, and what their domains are."""
+    rows = []
+    for family in dict.fromkeys((task.name.partition(":")[0], task.summary) for task in tasks):
+        own = [task for task in tasks if (task.name.partition(":")[0], task.summary) == family]
+        pairs = [task.name.partition(":")[2].split("-") for task in own]
+        if len(own) == 1:
+            domains = {"source": own[0].source, "target": own[0].target}
+        else:
+            domains = {pair[0]: task.source for pair, task in zip(pairs, own, strict=True)}
+            domains |= {pair[1]: task.target for pair, task in zip(pairs, own, strict=True)}
+        listed = "\n".join(short if short == name else f"{short}: {name}" for short, name in domains.items())
+        few = "\n".join(task.name for task in own) if len(own) <= 3 else f"{own[0].name}\n... ({len(own)} pairs)"
+        rows.append([few, own[0].summary, listed, str(own[0].classes)])
+    return rows
