@@ -75,7 +75,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "lr": 0.01,
         "batch_size": 64,
         "steps_per_epoch": 114,
-        "epochs": 36,
+        "epochs": 60,
         "schedule": "cosine",
         "ramp_epochs": 3,
         "augment": "mild",
