@@ -17,8 +17,7 @@ from torch import nn
 from cst.config import Config, load_config, save_config
 from cst.data.arrays import samples_from
 from cst.data.collection import samples_of
-from cst.data.domains import Samples
-from cst.data.texts import TokenSamples
+from cst.data.domains import Samples, Task
 from cst.engine.evaluation import predict
 from cst.engine.run import Run, reading
 from cst.engine.train import CUSTOM
@@ -91,9 +90,7 @@ class Adapted:
             inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
             if not inputs:
                 raise ValueError("There are no new inputs: give at least one.")
-            if kind == "text" and self.tokenizer is not None:
-                return TokenSamples.of(inputs, self.tokenizer, self.config.max_length or 128)
-            return samples_of(kind, inputs, self.config)
+            return samples_of(kind, inputs, self.config, tokenizer=self.tokenizer)
         samples = samples_from(inputs, "new", as_images=self.inputs.backbone != CUSTOM)
         if samples.bytes_in != self.inputs.bytes_in:
             kinds = ("numbers", "bytes (uint8)")
@@ -105,6 +102,14 @@ class Adapted:
                 f"One input has shape {shape}, but the model was trained on inputs of {self.inputs.shape}."
             )
         return samples
+
+    def check(self, task: Task) -> None:
+        """Refuse data that the model was not made for."""
+        if task.kind != self.inputs.kind or (task.kind == "arrays" and task.input_shape != self.inputs.shape):
+            raise ValueError("The data are not of the kind and shape that the run was trained on.")
+        if task.classes != self.classes:
+            ours, theirs = (", ".join(map(str, classes)) for classes in (self.classes, task.classes))
+            raise ValueError(f"The data have the classes {theirs}, but the run was trained on {ours}.")
 
     def save(self, folder: str | Path) -> None:
         """Write the model into ``folder``, from which :func:`cst.load` brings it back."""

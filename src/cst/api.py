@@ -64,6 +64,8 @@ def adapt(
     name = backbone if isinstance(backbone, str) else "auto"
     values = {"method": method, "backbone": name, "epochs": epochs, "seed": seed, **options}
     if isinstance(source, str | os.PathLike):
+        if not isinstance(target, str | os.PathLike):
+            raise ValueError("source is a path, so target must be one too.")
         values |= {"source": Path(source), "target": Path(target), "target_labels": target_labels}
         config = config_from(values, where="adapt")
         config = with_defaults(config, parse_method(config.method), kind_of_task(config))
@@ -71,6 +73,8 @@ def adapt(
     if _are_texts(target):
         config = config_from({**values, "task": "texts"}, where="adapt")
         config = with_defaults(config, parse_method(config.method), "text")
+        if not isinstance(source, tuple | list) or len(source) != 2:
+            raise ValueError("source must be a pair (texts, labels), as target is a list of texts.")
         texts, labels = source
         domains = (Collection("text", list(texts), [], labels), Collection("text", list(target), []))
         return train(task_of(*domains, config, "texts", target_labels), config, custom, resume=resume)

@@ -43,14 +43,68 @@ def test_folders_of_images_without_any_target_label(cst, photos, tmp_path):
     assert adapted.predict([photos[1] / row["file"] for row in rows]).tolist() == [row["prediction"] for row in rows]
 
 
-def test_training_goes_on_after_an_interruption_as_if_there_had_been_none(cst, photos, tmp_path):
-    words = ["--source", photos[0], "--target", photos[1], *TINY_IMAGES, "--method", "fixmatch"]
+def test_training_goes_on_after_an_interruption_as_if_there_had_been_none(cst, photos, tmp_path, monkeypatch):
+    from cst.engine.fit import Trainer
+
+    words = ["--source", photos[0], "--target", photos[1], *TINY_IMAGES, "--method", "fixmatch+vat"]
     words[words.index("--epochs") + 1] = "2"
     assert cst("train", *words, "--out", tmp_path / "whole")[0] == 0
-    assert cst("train", *words, "--out", tmp_path / "again")[0] == 0
-    first, second = ((tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("whole", "again"))
-    timeless = [{k: v for k, v in json.loads(line).items() if "seconds" not in k} for line in (*first, *second)]
-    assert timeless[:2] == timeless[2:]
+    epoch_of = Trainer._epoch
+
+    def interrupted(trainer, epoch):
+        if epoch == 1:
+            raise KeyboardInterrupt
+        return epoch_of(trainer, epoch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_epoch", interrupted)
+        assert cst("train", *words, "--out", tmp_path / "cut")[0] == 130
+    moved = [folder.rename(tmp_path / f"moved-{folder.name}") for folder in photos]
+    places = ["--source", moved[0], "--target", moved[1]]
+    assert cst("train", "--resume", tmp_path / "cut", *places, "--workers", "0")[0] == 0  # other workers, the same run
+    whole, cut = (package.load(tmp_path / name).model.state_dict() for name in ("whole", "cut"))
+    assert all((whole[name] == cut[name]).all() for name in whole)
+
+
+def test_data_that_changed_are_noticed(cst, shifted_blobs, tmp_path):
+    x, y, others, _ = shifted_blobs
+    header = [*(f"f{i}" for i in range(5)), "label"]
+    rows = [[*row, f"k{c}"] for row, c in zip(x, y, strict=True)]
+    source = write_csv(tmp_path / "s.csv", [header, *rows])
+    target = write_csv(tmp_path / "t.csv", [header[:5], *others])
+    assert cst("train", "--source", source, "--target", target, "--epochs", "1", "--out", tmp_path / "run")[0] == 0
+    before = (tmp_path / "run" / "result.json").read_text()
+    swapped = write_csv(tmp_path / "sw.csv", [header[::-1], *(row[::-1] for row in rows)])
+    code, _, err = cst("evaluate", tmp_path / "run", "--source", swapped, "--json", tmp_path / "e.json")
+    assert code == 0, err
+    found = json.loads((tmp_path / "e.json").read_text())
+    assert found["source_error"] == json.loads(before)["source_error"]
+    more = write_csv(tmp_path / "more.csv", [header, *rows, [*rows[0][:5], "another"]])
+    code, _, err = cst("evaluate", tmp_path / "run", "--source", more)
+    assert code == 2
+    assert "classes another, k0" in err
+    code, _, err = cst("train", "--resume", tmp_path / "run", "--source", more)
+    assert code == 2
+    assert "began with other data" in err
+    assert cst("evaluate", tmp_path / "run", "--target", source)[0] == 0
+    assert (tmp_path / "run" / "result.json").read_text() == before
+
+
+def test_a_label_of_the_target_cannot_be_an_input(cst, tmp_path):
+    rows = [["a", "label", "truth"], [1, 0, 0], [2, 1, 1], [3, 0, 0]]
+    source, target = (write_csv(tmp_path / name, rows) for name in ("s.csv", "t.csv"))
+    code, _, err = cst("train", "--source", source, "--target", target, "--target-labels", "truth")
+    assert code == 2
+    assert "the source has this column too, as an input" in err
+
+
+def test_class_names_may_look_like_markup(cst, tmp_path):
+    rows = [["a", "label"], *([i, ("[/x]", "[red]y")[i % 2]] for i in range(8))]
+    source = write_csv(tmp_path / "s.csv", rows)
+    code, out, _ = cst("inspect", source, source, "--out", tmp_path / "sheet.png")
+    assert code == 0
+    assert "[/x]" in out
+    assert "[red]y" in out
 
 
 def test_labels_of_the_target_serve_evaluation_only(cst, photos, tmp_path):
@@ -202,7 +256,7 @@ def test_inspect_reads_text_and_vectors_too(cst, tables, shifted_blobs, tmp_path
             "The source holds images, the target arrays",
         ),
         (["--source", "{scans}", "--target", "{photos}"], "has no class folders"),
-        (["--source", "{photos}", "--target", "{photos}", "--backbone", "minilm"], "Unknown backbone 'minilm'"),
+        (["--source", "{photos}", "--target", "{photos}", "--backbone", "minilm"], "reads text, but the data are not"),
         (["--source", "{csv}", "--target", "{csv}", "--text", "review", "--backbone", "cnn"], "no column 'review'"),
         (["--recipe", "paper/office"], "did you mean 'paper/office-home'"),
     ],

@@ -1,6 +1,7 @@
 """Readers of folders, tables, arrays and saved datasets, and what they say of bad ones."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,6 +98,16 @@ def test_a_saved_dataset_of_text_and_of_images(tmp_path, photos):
     found = read(tmp_path / "images", Wanted())
     assert (found.kind, len(found), found.labels) == ("images", 2, ["bar", "disc"])
 
+    damaged = datasets.Dataset.from_list(
+        [
+            {"image": {"bytes": Path(files[0]).read_bytes(), "path": None}, "label": "bar"},
+            {"image": None, "label": "bar"},
+        ]
+    )
+    damaged.cast_column("image", datasets.Image()).save_to_disk(str(tmp_path / "damaged"))
+    found = read(tmp_path / "damaged", Wanted())
+    assert (len(found), found.unreadable) == (1, ("row 1",))
+
     datasets.DatasetDict({"train": texts}).save_to_disk(str(tmp_path / "several"))
     with pytest.raises(ValueError, match=r"several datasets \(train\)"):
         read(tmp_path / "several", Wanted("text"))
@@ -108,6 +119,18 @@ def test_class_folders_and_loose_images(photos):
     assert sorted(set(source.labels)) == ["bar", "disc"]
     assert source.names[0] == "bar/0.png"
     assert target.labels is None
+
+
+def test_links_are_followed_and_loose_images_noted(photos, tmp_path):
+    (tmp_path / "linked").symlink_to(photos[1], target_is_directory=True)
+    (photos[1] / "back").symlink_to(photos[1], target_is_directory=True)
+    assert len(read(tmp_path / "linked", Wanted(labels=False))) == 24
+    (photos[0] / "bar" / "0.png").rename(photos[0] / "loose.png")
+    assert "1 images lie beside the class folders" in read(photos[0], Wanted()).notes[0]
+    for path in (photos[0] / "disc").iterdir():
+        path.write_bytes(b"?")
+    with pytest.raises(ValueError, match=r"No image of the class folder .*disc can be read"):
+        read(photos[0], Wanted())
 
 
 def test_unreadable_files_are_left_out_or_refused(photos):
@@ -142,6 +165,7 @@ def test_both_checks_find_a_jpeg_that_was_cut(tmp_path, check):
         ("a.csv", b"review,stars\nfine\n", "row 0: 1 fields instead of 2"),
         ("a.csv", b"review,review\nfine,5\n", "two columns called 'review'"),
         ("a.csv", b"review,stars\n", "has no rows"),
+        ("a.csv", b'review,stars\n"never closed,5\nfine,4\n', "a quotation mark is not closed"),
         ("a.csv", b"", "has no rows"),
         ("a.csv", "review,stars\ngut,5\nsch\xf6n,4\n".encode("latin-1"), "line 3: not UTF-8"),
         ("a.csv", b"text,stars\nfine,5\n", "no column 'review'.*text, stars.*--text"),

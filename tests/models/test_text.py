@@ -14,7 +14,7 @@ from cst.models.frozen import Frozen
 from cst.models.model import Model
 from cst.models.text import find_tokenizer
 from cst.terms.contract import Batch, Problem, Step
-from cst.terms.vat import VAT, spread
+from cst.terms.vat import VAT, sizes, spread
 from cst.tokens import NO_TOKEN, joined, present
 
 TEXTS = ["A fine book", "This is a much longer review of a truly dull film", "Yes"]
@@ -60,6 +60,8 @@ def test_frozen_layers_give_the_same_features(tiny_bert, tokens):
         assert hidden.shape == (3, 8, 32)
         assert torch.equal(present(hidden), present(tokens))
         torch.testing.assert_close(part[1](hidden), whole[1](tokens), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="reads at most 512 tokens"):
+        built(tiny_bert, max_length=600)
     with pytest.raises(ValueError, match="leaves nothing to train"):
         built(tiny_bert, freeze=2)
 
@@ -119,6 +121,8 @@ def test_vat_perturbs_word_vectors_and_leaves_padding_alone(tiny_bert, tokens):
     batch = Batch(tokens, torch.tensor([0, 1, 0]), tokens, torch.arange(3))
     near, far = (float(VAT(Problem(2, 32, 3), radius=radius)(Step(model, batch)).detach()) for radius in (0.02, 0.5))
     assert 0 < near < far
+    assert sizes(model.continuous(tokens)).flatten().tolist() == [5 * 32, 8 * 32, 3 * 32]
+    assert sizes(torch.zeros(2, 3, 4, 4)).flatten().tolist() == [48, 48]
     scale = spread(model.continuous(tokens))
     assert scale.shape == (1, 1, 32)
     assert scale.isfinite().all()

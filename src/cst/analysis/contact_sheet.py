@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cst.data.arrays import CHANNELS
 from cst.data.collection import Collection
 
 COLUMNS, ROWS, SIDE, GAP, HEADER = 8, 3, 96, 4, 20
@@ -56,9 +57,9 @@ def _pictures(collection: Collection, seed: int) -> list[Any]:
 def _as_bytes(image: Sequence[Any]) -> Any:
     """An array image of any scale and layout as bytes [H, W] or [H, W, 3]."""
     values = np.asarray(image, dtype=np.float64)
-    if values.ndim == 3 and values.shape[0] in (1, 3) and values.shape[-1] not in (1, 3):
+    if values.ndim == 3 and values.shape[-1] not in CHANNELS:
         values = np.moveaxis(values, 0, -1)
-    if values.ndim == 3 and values.shape[-1] == 1:
-        values = values[..., 0]
+    if values.ndim == 3:
+        values = values[..., :3] if values.shape[-1] >= 3 else values[..., 0]
     span = max(float(np.ptp(values)), 1e-12)
     return ((values - values.min()) / span * 255).astype(np.uint8)

@@ -12,7 +12,7 @@ from cst.cli.options import POSITIONAL
 from cst.cli.output import check_file, print_table, write_json
 
 if TYPE_CHECKING:
-    from cst.engine.run import Run
+    from cst.config import Config
 
 WORDS = {
     "source_error": "error on the source",
@@ -66,37 +66,36 @@ class Evaluate:
                 f"{self.run_folder} was trained on data that has no task name: use 'cst predict' or cst.load in Python."
             )
 
-        from cst.data.tasks import load_task
-
-        task = load_task(config)
-
         from cst.adapted import load
+        from cst.data.tasks import load_task
         from cst.engine.evaluation import evaluate
 
         adapted = load(self.run_folder)
-        run.save_result(evaluate(adapted.model, task, config.workers))
+        task = load_task(config, adapted.inputs.columns, adapted.tokenizer)
+        adapted.check(task)
+        result = evaluate(adapted.model, task, config.workers)
+        if not any(getattr(self, name) for name in ("source", "target", "target_labels")):
+            run.save_result(result)
         if not self.bound:
-            report(run, self.json)
+            report(run.folder, config, result, self.json)
             return
 
         from cst.cli.bound import print_bound
         from cst.theory.report import bound_report
 
         terms = bound_report(adapted.model, task, self.q, self.epsilon, self.radius)
-        report(run, self.json, bound=terms.record())
+        report(run.folder, config, result, self.json, bound=terms.record())
         print_bound(terms)
 
 
-def report(run: Run, json: Path | None, **more: Any) -> None:
+def report(folder: Path, config: Config, result: dict[str, Any], json: Path | None, **more: Any) -> None:
     """Print the figures of a finished run; ``more`` goes to the file only."""
-    config, result = run.config, run.result
-    assert result is not None
     oracle: dict[str, float] = result["oracle"]
     figures: dict[str, Any] = {k: v for k, v in result.items() if isinstance(v, float)}
     rows = [[WORDS[key], percent(value), ""] for key, value in figures.items()]
     rows += [[WORDS[key], percent(value), "oracle"] for key, value in oracle.items()]
     title = f"{config.label_of_data}, {config.method}, seed {config.seed}, epoch {config.epochs} of {config.epochs}"
     print_table(title, ["figure", "%", "uses target labels"], rows)
-    print(f"Run: {run.folder}")
+    print(f"Run: {folder}")
     named = {"task": config.task, "method": config.method, "seed": config.seed, "epochs": config.epochs}
     write_json(json, {**named, **result, **more})

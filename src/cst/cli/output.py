@@ -29,13 +29,16 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], left: int
     """A table on standard output; the first ``left`` columns are text, the others numbers."""
     from rich import box
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place < left else "right", overflow="fold", no_wrap=place == 0)
+        table.add_column(
+            escape(column), justify="left" if place < left else "right", overflow="fold", no_wrap=place == 0
+        )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     console = Console()
     if not console.is_terminal:
         console.width = max(console.width, 140)

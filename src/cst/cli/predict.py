@@ -55,7 +55,7 @@ class Predict:
         probs = predict(adapted.model, adapted.samples(found.items), workers=self.workers)[1].softmax(-1)
         best, labels, gaps = probs.amax(1), probs.argmax(1), margin(probs)
         rows = zip(found.names, labels.tolist(), best.tolist(), gaps.tolist(), strict=True)
-        with self.out.open("w", newline="", encoding="utf-8") as file:
+        with self.out.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
             lines = csv.writer(file)
             lines.writerow(["file" if found.kind == "images" else "row", "prediction", "probability", "margin"])
             for name, label, top, gap in rows:
@@ -77,8 +77,8 @@ class Predict:
         kind, text = adapted.inputs.kind, self.text or adapted.config.text
         if kind == "text" and text is None:
             raise ValueError("The model reads text: name the column that holds it with --text.")
-        wanted = Wanted(text if kind == "text" else None, labels=False, columns=adapted.inputs.columns)
-        found = read(self.input, Wanted(wanted.text, adapted.config.label, False, wanted.columns, self.strict))
+        text = text if kind == "text" else None
+        found = read(self.input, Wanted(text, adapted.config.label, False, adapted.inputs.columns, self.strict))
         if found.kind != kind:
             raise ValueError(f"The model was trained on {kind}, but {self.input} holds {found.kind}.")
         return found

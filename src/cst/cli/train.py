@@ -39,7 +39,7 @@ class Train(Config):
         from cst.engine.run import Run
 
         folder = given["resume"]
-        free = ("resume", "json", "data_root", "workers", "cache")
+        free = ("resume", "json", "data_root", "workers", "cache", "source", "target", "target_labels")
         others = [f"--{name.replace('_', '-')}" for name in given if name not in free]
         if others:
             raise ValueError(
@@ -70,7 +70,9 @@ class Train(Config):
             print(f"cst: {note}", file=sys.stderr)
         with Watch(f"{config.label_of_data}  {config.method}  seed {config.seed}", config.epochs) as watch:
             train(task, config, resume=self.resume is not None, listener=watch)
-        report(Run.open(config.out), self.json)
+        run = Run.open(config.out)
+        assert run.result is not None
+        report(run.folder, run.config, run.result, self.json)
 
     def _config(self) -> Config:
         config = Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})

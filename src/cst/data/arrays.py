@@ -168,7 +168,10 @@ def known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
     values = _label_array(labels, "target")
     if len(values) != count:
         raise ValueError(f"The target has {count} inputs but {len(values)} labels: give one label for each input.")
-    numbers = {value: number for number, value in enumerate(classes)}
+    numbers: dict[Any, int] = {value: number for number, value in enumerate(classes)}
+    if not any(value in numbers for value in values.tolist()):  # 1 in one file, "1" in the other
+        numbers = {str(value): number for number, value in enumerate(classes)}
+        values = np.asarray([str(value) for value in values.tolist()])
     strange = sorted({str(v) for v in values.tolist() if v not in numbers})
     if strange:
         raise ValueError(

@@ -45,6 +45,7 @@ class Collection:
         labels: of any type, if there are any.
         unreadable: files that were left out.
         columns: where the numbers of a table come from.
+        notes: what else was noticed, one sentence each.
     """
 
     kind: Kind
@@ -53,6 +54,7 @@ class Collection:
     labels: Sequence[Any] | None = None
     unreadable: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.items)
@@ -62,24 +64,26 @@ class Collection:
         items, names = self.items, self.names
         labels = None if self.labels is None else [self.labels[i] for i in places]
         chosen = items[list(places)] if self.kind == "arrays" else [items[i] for i in places]  # type: ignore[call-overload]
-        return Collection(self.kind, chosen, [names[i] for i in places], labels, self.unreadable, self.columns)
+        return Collection(
+            self.kind, chosen, [names[i] for i in places], labels, self.unreadable, self.columns, self.notes
+        )
 
 
-def samples_of(kind: str, items: Any, config: Config, domain: str = "new") -> Samples:
-    """Samples that a network can take, of raw items."""
+def samples_of(kind: str, items: Any, config: Config, domain: str = "new", tokenizer: Any = None) -> Samples:
+    """Samples that a network can take, of raw items; the tokenizer is the backbone's if none is given."""
     from cst.data.arrays import samples_from
 
     if kind == "images":
         from cst.data.images import ImageFiles
 
         assert config.image_size
-        return ImageFiles(tuple(items), config.image_size)
+        return ImageFiles(items, config.image_size)
     if kind == "text":
         from cst.data.texts import TokenSamples
         from cst.models.text import find_tokenizer
 
         assert config.max_length
-        return TokenSamples.of(items, find_tokenizer(config), config.max_length)
+        return TokenSamples.of(items, tokenizer or find_tokenizer(config), config.max_length)
     return samples_from(items, domain)
 
 
@@ -98,6 +102,7 @@ def task_of(
     target_labels: Sequence[Any] | None = None,
     test: Collection | None = None,
     notes: Sequence[str] = (),
+    tokenizer: Any = None,
 ) -> Task:
     """A checked task; ``target_labels`` and ``test`` serve evaluation only."""
     from cst.data.arrays import encode_labels, known_labels, same_inputs
@@ -111,7 +116,13 @@ def task_of(
         if not len(collection):
             raise ValueError(f"The {domain} is empty: give it at least one batch of samples.")
     labels, classes = encode_labels(source.labels)
-    inputs, others = (samples_of(c.kind, c.items, config, d) for c, d in ((source, "source"), (target, "target")))
+    if len(labels) != len(source):
+        raise ValueError(
+            f"The source has {len(source)} inputs but {len(labels)} labels: give one label for each input."
+        )
+    inputs, others = (
+        samples_of(c.kind, c.items, config, d, tokenizer) for c, d in ((source, "source"), (target, "target"))
+    )
     if source.kind == "arrays":
         same_inputs(inputs, others)
     truth = None if target_labels is None else known_labels(target_labels, classes, len(target))
@@ -119,7 +130,7 @@ def task_of(
     if test is not None:
         assert test.labels is not None
         held_out = Labelled(
-            samples_of(test.kind, test.items, config, "test"), known_labels(test.labels, classes, len(test))
+            samples_of(test.kind, test.items, config, "test", tokenizer), known_labels(test.labels, classes, len(test))
         )
     left_out = [
         f"{len(c.unreadable)} of the {domain}'s files cannot be read and are left out: {_some(c.unreadable)}."
@@ -132,7 +143,7 @@ def task_of(
         others,
         classes,
         Oracle(truth, held_out),
-        (*notes, *left_out),
+        (*notes, *source.notes, *target.notes, *left_out),
         source.kind,
         views_of(source.kind),
         source.columns,

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +27,7 @@ SMALL = 20_000
 class ImageFiles:
     """Pictures given by path or as encoded bytes, seen as squares of ``size`` with values 0..1 in three channels."""
 
-    sources: tuple[Any, ...]
+    sources: Sequence[Any]
     size: int
     bytes_in: bool = False
 
@@ -119,8 +118,10 @@ def problem(source: Any) -> str:
     return ""
 
 
-def cut_short(path: Path) -> str:
+def cut_short(path: Any) -> str:
     """The same by the file's first and last bytes alone, for large collections."""
+    if isinstance(path, bytes):
+        return problem(path)
     ends = {".jpg": b"\xff\xd9", ".jpeg": b"\xff\xd9", ".png": b"IEND\xaeB\x60\x82"}
     try:
         with open_picture(path):
@@ -134,8 +135,8 @@ def cut_short(path: Path) -> str:
     return unreadable(path, OSError("truncated")) if wanted and wanted not in tail else ""
 
 
-def problems(paths: Sequence[Path]) -> list[str]:
-    """For each file why it cannot be read, or an empty text."""
+def problems(paths: Sequence[Any]) -> list[str]:
+    """For each picture why it cannot be read, or an empty text."""
     check = problem if len(paths) <= SMALL else cut_short
     with ThreadPoolExecutor() as pool:
         return list(pool.map(check, paths))

@@ -44,7 +44,13 @@ def ahead(make: Callable[[int], Any], numbers: Sequence[int], workers: int) -> I
     if workers == 0 or len(numbers) < 2:
         yield from map(make, numbers)
         return
-    loader = DataLoader(_Made(make), batch_size=None, sampler=numbers, num_workers=min(workers, len(numbers)))
+    loader = DataLoader(
+        _Made(make),
+        batch_size=None,
+        sampler=numbers,
+        num_workers=min(workers, len(numbers)),
+        generator=torch.Generator().manual_seed(0),  # else it draws from ours, and workers would change the run
+    )
     for made in loader:
         if isinstance(made, ValueError):
             raise made

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cst.config import OWN_DATA, Config
 from cst.data.collection import Collection, Wanted, task_of
 from cst.data.readers import TABLES, is_saved_dataset, read
@@ -17,21 +19,25 @@ if TYPE_CHECKING:
 FOLDERS = "folders"
 
 
-def own_collections(config: Config) -> tuple[Collection, Collection, list[Any] | None]:
+def own_collections(config: Config, columns: tuple[str, ...] = ()) -> tuple[Collection, Collection, list[Any] | None]:
     """Source, target, and the target's labels where there are any."""
     if config.source is None or config.target is None:
         raise ValueError("This run was trained on data of your own: name them with --source and --target.")
-    wanted = Wanted(config.text, config.label, strict=config.strict)
+    wanted = Wanted(config.text, config.label, columns=columns, strict=config.strict)
     source = read(config.source, wanted)
+    if config.target_labels in source.columns:
+        raise ValueError(
+            f"--target-labels {config.target_labels}: the source has this column too, as an input; drop it there."
+        )
     target = read(config.target, dataclasses.replace(wanted, labels=False, columns=source.columns))
     truth = None if config.target_labels is None else target_labels(config.target, target, config)
     return source, target, truth
 
 
-def own_task(config: Config) -> Task:
+def own_task(config: Config, columns: tuple[str, ...] = (), tokenizer: Any = None) -> Task:
     """Source and target as the configuration names them."""
-    source, target, truth = own_collections(config)
-    return task_of(source, target, config, OWN_DATA, truth)
+    source, target, truth = own_collections(config, columns)
+    return task_of(source, target, config, OWN_DATA, truth, tokenizer=tokenizer)
 
 
 def target_labels(path: Path, target: Collection, config: Config) -> list[Any]:
@@ -45,7 +51,10 @@ def target_labels(path: Path, target: Collection, config: Config) -> list[Any]:
     if Path(named).suffix == ".npy":
         from cst.data.readers.arrays import ALONE, load_arrays
 
-        return _as_many(load_arrays(Path(named))[ALONE].tolist(), target, named)
+        content = load_arrays(Path(named))
+        if ALONE not in content:
+            raise ValueError(f"{named} holds several arrays: save the labels alone, with numpy.save.")
+        return _as_many(np.atleast_1d(content[ALONE]).tolist(), target, named)
     if Path(named).suffix.lower() in TABLES:
         return _of_table(Path(named), target)
     if target.kind == "images" and not is_saved_dataset(path):
@@ -67,6 +76,8 @@ def _of_table(path: Path, target: Collection) -> list[Any]:
 
     columns = columns_of(path)
     labels = labels_of(columns, path, None, "the header 'label'")
+    if "file" not in columns and target.kind == "images":
+        raise ValueError(f"{path} has no column 'file': the labels of images need the name of each.")
     if "file" not in columns:
         return _as_many(labels, target, str(path))
     known = dict(zip(columns["file"], labels, strict=True))

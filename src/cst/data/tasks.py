@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cst.config import OWN_DATA, Config
 from cst.spelling import unknown
@@ -94,18 +94,20 @@ def kind_of_task(config: Config) -> str:
     return TASKS[config.task_name].kind
 
 
-def load_task(config: Config) -> Task:
-    """The task that a configuration names, its files under ``data_root`` or the folder that CST_DATA names."""
+def load_task(config: Config, columns: tuple[str, ...] = (), tokenizer: Any = None) -> Task:
+    """The task that a configuration names, its files under ``data_root`` or the folder that CST_DATA names.
+
+    ``columns`` and ``tokenizer`` are those of an earlier run, if its model is to take the data.
+    """
     if config.source is not None:
         from cst.data.own import own_task
 
-        task = own_task(config)
+        task = own_task(config, columns, tokenizer)
     else:
         kind_of_task(config)
         family = config.task_name.partition(":")[0]
         load = {"synthetic-digits": _synthetic_digits, "digits": _digits, "domainnet40": _domainnet}
-        load["amazon-reviews"] = _reviews
-        task = load.get(family, _folders)(config)
+        task = _reviews(config, tokenizer) if family == "amazon-reviews" else load.get(family, _folders)(config)
     if config.resample:
         from cst.data.resampling import resampled
 
@@ -178,7 +180,7 @@ def _domainnet(config: Config) -> Task:
     return task_of(source, target, config, config.task_name, target.labels, test, [*short, *shorter, *shortest])
 
 
-def _reviews(config: Config) -> Task:
+def _reviews(config: Config, tokenizer: Any = None) -> Task:
     """All 2,000 reviews of both domains; the target's labels serve evaluation."""
     from cst.data.benchmarks.files import data_root
     from cst.data.benchmarks.reviews import read_reviews
@@ -186,4 +188,5 @@ def _reviews(config: Config) -> Task:
 
     root = data_root(config.data_root)
     (source, short), (target, shorter) = (read_reviews(root, part) for part in _domains(config))
-    return task_of(source, target, config, config.task_name, target.labels, notes=[*short, *shorter])
+    notes = [*short, *shorter]
+    return task_of(source, target, config, config.task_name, target.labels, notes=notes, tokenizer=tokenizer)

@@ -266,8 +266,14 @@ class Trainer:
                 "learner": self.learner.state_dict(),
                 "optimizer": self.optimizer.state_dict(),
                 "memory": self.memory.state_dict(),
+                "data": self._data(),
             }
         )
+
+    def _data(self) -> dict[str, Any]:
+        """What must not change while a run is interrupted."""
+        counts = {"source": len(self.task.source), "target": len(self.task.target)}
+        return {"classes": [str(name) for name in self.task.classes], "columns": list(self.task.columns), **counts}
 
     def _restore(self) -> int:
         """Go back to the last checkpoint and return how many epochs it has behind it."""
@@ -277,6 +283,10 @@ class Trainer:
         if state is None:
             self.run.rewind(0)
             return 0
+        if state.get("data", self._data()) != self._data():
+            raise ValueError(
+                f"{self.run.folder} began with other data (classes or counts differ): resume it with those."
+            )
         try:
             self.learner.load_state_dict(state["learner"])
         except RuntimeError:

@@ -110,7 +110,8 @@ class Run:
             return None
         with reading(self.checkpoint_file):
             state: dict[str, Any] = torch.load(self.checkpoint_file, map_location="cpu", weights_only=True)
-            return {key: state[key] for key in ("epochs", "learner", "optimizer", "memory")}
+            needed = {key: state[key] for key in ("epochs", "learner", "optimizer", "memory")}
+            return {**needed, **{key: state[key] for key in ("data",) if key in state}}
 
     def save_result(self, result: dict[str, Any]) -> None:
         """Write the figures of the finished run."""

@@ -24,6 +24,8 @@ from cst.models.model import Model, NormalizedFeatures, Standardize, feature_dim
 if TYPE_CHECKING:
     from cst.adapted import Adapted
 
+MOVABLE = ("source", "target", "target_labels")
+"""Where data lie may change between the parts of a run."""
 CUSTOM = "custom"
 """What a configuration calls a backbone that was given as a module."""
 
@@ -132,8 +134,8 @@ def _open_run(config: Config, resume: bool, overwrite: bool) -> Run | None:
     if not resume:
         return Run.create(Path(config.out), config, overwrite)
     run = Run.open(Path(config.out))
-    if run.config.to_dict() != config.to_dict():
-        theirs, ours = run.config.to_dict(), config.to_dict()
+    theirs, ours = ({k: v for k, v in c.to_dict().items() if k not in MOVABLE} for c in (run.config, config))
+    if theirs != ours:
         changed = ", ".join(f"{key} was {theirs[key]}, now {ours[key]}" for key in ours if ours[key] != theirs.get(key))
         raise ValueError(f"{config.out} was started with another configuration ({changed}): resume it as it was.")
     return run

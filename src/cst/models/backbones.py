@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from cst.config import Config
 from cst.models.frozen import Frozen
 from cst.models.pretrained import FAMILIES, NAMES, image_backbone, is_image_backbone
-from cst.models.text import text_backbone
+from cst.models.text import MINILM, text_backbone
 from cst.spelling import unknown
 
 
@@ -106,7 +106,7 @@ def lenet(shape: tuple[int, ...]) -> nn.Sequential:
 BACKBONES: dict[str, Callable[[tuple[int, ...]], nn.Module]] = {"mlp": mlp, "cnn": cnn, "dtn": dtn, "lenet": lenet}
 
 
-KNOWN = ("auto", *BACKBONES, *NAMES, "minilm", *(f"{family}:NAME" for family in FAMILIES))
+KNOWN = ("auto", *BACKBONES, *NAMES, MINILM, *(f"{family}:NAME" for family in FAMILIES))
 
 
 def build_backbone(name: str, shape: tuple[int, ...]) -> nn.Module:
@@ -141,6 +141,8 @@ def build_network(
         if config.freeze or config.weights not in (None, "none"):
             raise ValueError(f"Backbone '{name}' starts from scratch: leave out --freeze and --weights.")
         return standardize(), build_backbone(name, shape), {}
+    if name == MINILM:
+        raise ValueError(f"Backbone '{name}' reads text, but the data are not: choose another.")
     if not is_image_backbone(name):
         raise ValueError(unknown("backbone", name, KNOWN))
     if len(shape) != 3 or shape[0] != 3:

@@ -151,6 +151,8 @@ def _transformers(name: str, weights: str | None, architecture: dict[str, Any] |
     if not any(hasattr(network.config, field) for field in ("image_size", "num_channels")):
         raise ValueError(f"hf:{name} is not an image model, but the data are images: choose another backbone.")
     mean, std = IMAGENET
+    if architecture is not None:  # the weights that the caller loads have the scale in them
+        return Steps([_ImageModel(network)])
     try:
         from transformers import AutoImageProcessor
 

@@ -164,6 +164,9 @@ def text_backbone(config: Config, architecture: dict[str, Any] | None) -> tuple[
     network = load_transformer(_where(config.backbone) if architecture is None else "", config.weights, architecture)
     if not hasattr(network.config, "vocab_size"):
         raise ValueError(f"Backbone '{config.backbone}' is not a text model, but the data are text.")
+    most = getattr(network.config, "max_position_embeddings", None)
+    if most is not None and (config.max_length or 0) > most:
+        raise ValueError(f"--max-length {config.max_length}: backbone '{config.backbone}' reads at most {most} tokens.")
     network.pooler = None
     plain = json.loads(network.config.to_json_string(use_diff=False))
     pooling = config.pooling or "mean"

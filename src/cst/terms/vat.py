@@ -26,7 +26,7 @@ def unit(direction: Tensor) -> Tensor:
 
 
 def adversarial_direction(
-    logits_of: Callable[[Tensor], Tensor], shape: Tensor, probs: Tensor, small: float, iterations: int
+    logits_of: Callable[[Tensor], Tensor], shape: Tensor, probs: Tensor, small: Tensor | float, iterations: int
 ) -> Tensor:
     """The unit direction of each sample that changes ``logits_of(shift)`` most, by power iteration."""
     direction = unit(torch.randn_like(shape))
@@ -44,6 +44,14 @@ def spread(inputs: Tensor) -> Tensor:
         return known.std(0, correction=0).view(1, 1, -1)
     over = (0, 2, 3) if inputs.ndim == 4 else (0,)
     return inputs.std(over, keepdim=True, correction=0)
+
+
+def sizes(inputs: Tensor) -> Tensor:
+    """How many values each sample has, as a column that multiplies the batch; missing tokens do not count."""
+    values = torch.full((len(inputs),), float(inputs[0].numel()), device=inputs.device)
+    if inputs.ndim == 3:
+        values = present(inputs).sum(1) * float(inputs.shape[-1])
+    return values.view(-1, *[1] * (inputs.ndim - 1))
 
 
 class VAT(Term):
@@ -86,6 +94,6 @@ class VAT(Term):
         if step.network.shared_statistics:  # the same statistics for the plain inputs as for the perturbed ones
             probs = logits_of(torch.zeros_like(shape)).softmax(-1).detach()
         radius = self.radius if self.radius is not None else (TOKEN_RADIUS if start.ndim == 3 else RADIUS)
-        length = radius * shape[0].numel() ** 0.5
+        length = radius * sizes(start).sqrt()
         direction = adversarial_direction(logits_of, shape, probs, 0.05 * length, self.iterations)
         return divergence(probs, logits_of(length * direction))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def mnist(root: Path, train: bool = True) -> Digits:
 def usps(root: Path, train: bool = True) -> Digits:
     """7,291 or 2,007 digits from envelopes, from LIBSVM text in ``USPS``: 256 values -1..1, labels 1..10 for 0..9."""
     path = find(root, f"USPS/{'usps' if train else 'usps.t'}.bz2", origin=USPS_HOME)
-    text = _opened(path).decode("ascii")
+    text = _opened(path).decode("ascii", errors="replace")
     rows = [line.split() for line in text.splitlines() if line.strip()]
     images = np.full((len(rows), 256), -1.0, dtype=np.float32)
     try:
@@ -86,7 +87,7 @@ def _opened(path: Path) -> bytes:
             return gzip.decompress(path.read_bytes())
         if path.suffix == ".bz2":
             return bz2.decompress(path.read_bytes())
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, ValueError, zlib.error):
         raise ValueError(f"{path} cannot be decompressed: get it anew.") from None
     return path.read_bytes()
 

@@ -17,6 +17,8 @@ def kind_of(path: Path, text: str | None) -> str:
     if not path.exists():
         raise ValueError(f"There is nothing at {path}: check the path.")
     if text is not None:
+        if path.suffix.lower() not in TABLES and not is_saved_dataset(path):
+            raise ValueError(f"--text {text} names a column, but {path} is not a table.")
         return "text"
     if path.suffix.lower() in (*TABLES, *ARRAYS):
         return "arrays"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from cst.data.collection import Collection, Wanted
+from cst.data.images import problems
 from cst.data.readers.tables import collection_of, labels_of
 
 
@@ -46,9 +48,28 @@ def read_dataset(path: Path, wanted: Wanted) -> Collection:
     column = _image_column(dataset)
     if wanted.text is not None or column is None:
         return collection_of(_columns(dataset), path, wanted)
-    items = [image["bytes"] or image["path"] for image in dataset[column]]
+    items = Pictures(dataset, column)
     labels = labels_of(_columns(dataset.remove_columns(column)), path, wanted.label) if wanted.labels else None
-    return Collection("images", items, [str(row) for row in range(len(items))], labels)
+    names = [str(row) for row in range(len(items))]
+    bad = [row for row, trouble in enumerate(problems(items)) if trouble]
+    if bad and (wanted.strict or len(bad) == len(items)):
+        raise ValueError(f"{path}, row {bad[0]}: the image cannot be read; remove the row.")
+    found = Collection("images", items, names, labels, tuple(f"row {row}" for row in bad))
+    return found.pick(sorted(set(range(len(items))) - set(bad))) if bad else found
+
+
+class Pictures(Sequence[Any]):
+    """The encoded images of a column, read when they are asked for."""
+
+    def __init__(self, dataset: Any, column: str) -> None:
+        self.dataset, self.column = dataset, column
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, row: Any) -> Any:
+        picture = self.dataset[int(row)][self.column]
+        return b"" if picture is None else picture["bytes"] or picture["path"]
 
 
 def _columns(dataset: Any) -> dict[str, list[Any]]:
@@ -56,5 +77,5 @@ def _columns(dataset: Any) -> dict[str, list[Any]]:
     columns = {name: list(values) for name, values in dataset.to_dict().items()}
     for name, feature in dataset.features.items():
         if type(feature).__name__ == "ClassLabel":
-            columns[name] = [value if value is None or value < 0 else feature.int2str(value) for value in columns[name]]
+            columns[name] = [None if v is None or v < 0 else feature.int2str(v) for v in columns[name]]
     return columns

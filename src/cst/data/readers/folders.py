@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cst.data.collection import Collection
@@ -28,18 +29,31 @@ def read_classes(folder: Path, classes: Sequence[str], strict: bool = False) -> 
     """The images of the given class folders; each must have some."""
     files, labels = [], []
     for name in classes:
-        found = image_files(folder / name)
-        if not found:
+        own = image_files(folder / name)
+        if not own:
             raise ValueError(f"The class folder {folder / name} has no images: fill it or remove it.")
-        files += found
-        labels += [name] * len(found)
-    return checked(folder, files, labels, strict)
+        files += own
+        labels += [name] * len(own)
+    found = checked(folder, files, labels, strict)
+    lost = sorted(set(labels) - set(found.labels or ()))
+    if lost:
+        raise ValueError(f"No image of the class folder {folder / lost[0]} can be read: mend it or remove it.")
+    loose = [path.name for path in folder.iterdir() if path.is_file() and path.suffix.lower() in SUFFIXES]
+    if loose:
+        note = f"{len(loose)} images lie beside the class folders of {folder} and are left out, {min(loose)} first."
+        found = replace(found, notes=(note,))
+    return found
 
 
 def image_files(folder: Path) -> list[Path]:
     """Files below ``folder`` that are called like images, in order of their paths, hidden ones left out."""
     found = []
-    for place, folders, files in os.walk(folder):
+    seen: set[str] = set()
+    for place, folders, files in os.walk(folder, followlinks=True):
+        if os.path.realpath(place) in seen:  # a link that leads back
+            folders.clear()
+            continue
+        seen.add(os.path.realpath(place))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found += [Path(place, name) for name in sorted(files) if not name.startswith(".")]
     return [path for path in found if path.suffix.lower() in SUFFIXES]

@@ -66,7 +66,7 @@ def _matrix(columns: Columns, path: Path) -> Any:
     for name, values in columns.items():
         try:
             rows.append([float(value) for value in values])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             wrong = next(row for row, value in enumerate(values) if not _is_number(value))
             raise ValueError(
                 f"{path}, row {wrong}: column '{name}' holds {values[wrong]!r}, which is no number; drop the column, "
@@ -80,7 +80,7 @@ def _matrix(columns: Columns, path: Path) -> Any:
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
@@ -109,7 +109,13 @@ def _content(path: Path) -> str:
 
 def _separated(path: Path, separator: str) -> Columns:
     csv.field_size_limit(2**31 - 1)
-    rows = [row for row in csv.reader(io.StringIO(_content(path), newline=""), delimiter=separator) if row]
+    lines = csv.reader(io.StringIO(_content(path), newline=""), delimiter=separator, strict=True)
+    try:
+        rows = [row for row in lines if row]
+    except csv.Error:
+        raise ValueError(
+            f"{path}, line {lines.line_num}: a quotation mark is not closed as it should be; double those in the text."
+        ) from None
     if not rows:
         return {}
     header = rows[0]
