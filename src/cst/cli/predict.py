@@ -39,6 +39,8 @@ class Predict:
         """Write one line for each input: file or row, predicted class, its probability, margin to the second."""
         check_file(self.json)
         check_file(self.out, "--out")
+        if not self.input.exists():
+            raise ValueError(f"There is no input file at {self.input}.")
 
         from cst.adapted import load
 
