@@ -37,6 +37,21 @@ def cst(capsys):
     return run
 
 
+@pytest.fixture
+def mistake(cst):
+    """Run a command that must be refused: exit code 2 and one line, which is returned."""
+
+    def run(*words):
+        code, out, err = cst(*words)
+        assert code == 2
+        assert err.startswith("cst: ")
+        assert err.count("\n") == 1
+        assert "Traceback" not in err + out
+        return err
+
+    return run
+
+
 def draw(path: Path, shape: str, colour: str, random, side=(40, 30), background="white"):
     """A disc or a bar at a random place."""
     picture = Image.new("RGB", side, background)

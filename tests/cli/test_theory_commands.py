@@ -4,21 +4,12 @@ import pytest
 
 from cst.cli.main import main
 
-
-def run(capsys, *words):
-    """Exit code, standard output and standard error of a command."""
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    found = capsys.readouterr()
-    return end.value.code, found.out, found.err
-
-
 SMALL = ["--d", "4", "--n-target", "30", "--trials", "200"]
 
 
-def test_hard_case_prints_the_table_and_draws_the_figure(capsys, tmp_path):
+def test_hard_case_prints_the_table_and_draws_the_figure(cst, tmp_path):
     words = ["theory", "hard-case", *SMALL, "--descents", "2", "--starts", "8", "--out", tmp_path / "out"]
-    code, out, _ = run(capsys, *words, "--json", tmp_path / "table.json")
+    code, out, _ = cst(*words, "--json", tmp_path / "table.json")
     assert code == 0
     assert (tmp_path / "out" / "hard-case.png").read_bytes().startswith(b"\x89PNG")
     found = json.loads((tmp_path / "table.json").read_text())
@@ -37,9 +28,9 @@ def test_hard_case_prints_the_table_and_draws_the_figure(capsys, tmp_path):
     assert quantities["total variation of features, l > 2"]["exact"] == pytest.approx(0.49)
 
 
-def test_hard_case_without_descents_repeats_under_its_seed(capsys, tmp_path):
+def test_hard_case_without_descents_repeats_under_its_seed(cst, tmp_path):
     words = ["theory", "hard-case", *SMALL, "--descents", "0", "--out", tmp_path, "--seed"]
-    first, again, other = (run(capsys, *words, seed)[1] for seed in (1, 1, 2))
+    first, again, other = (cst(*words, seed)[1] for seed in (1, 1, 2))
     assert first == again
     assert first != other
     assert "best of" not in first
@@ -62,15 +53,10 @@ def test_hard_case_without_descents_repeats_under_its_seed(capsys, tmp_path):
         (["evaluate", "nowhere", "--bound"], "nowhere is not a run"),
     ],
 )
-def test_mistakes_get_one_line_and_exit_code_two(words, sentence, capsys, tmp_path, monkeypatch):
+def test_mistakes_get_one_line_and_exit_code_two(words, sentence, mistake, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
-    code, out, err = run(capsys, *words)
-    assert code == 2
-    assert sentence in err
-    assert err.startswith("cst: ")
-    assert err.count("\n") == 1
-    assert "Traceback" not in err + out
+    assert sentence in mistake(*words)
     assert not (tmp_path / "runs").exists()
 
 
@@ -83,8 +69,8 @@ def trained(tmp_path_factory):
     return folder
 
 
-def test_evaluate_prints_the_bound_in_words(trained, capsys):
-    code, out, err = run(capsys, "evaluate", trained / "run", "--bound", "--json", trained / "bound.json")
+def test_evaluate_prints_the_bound_in_words(trained, cst):
+    code, out, err = cst("evaluate", trained / "run", "--bound", "--json", trained / "bound.json")
     assert code == 0, err
     assert all(words in out for words in ("Err_P(f_t)", "the two heads disagree", "Assumed and not verified", "oracle"))
     bound = json.loads((trained / "bound.json").read_text())["bound"]
@@ -95,8 +81,8 @@ def test_evaluate_prints_the_bound_in_words(trained, capsys):
     )
 
 
-def test_without_the_flag_nothing_of_it_is_printed(trained, capsys):
-    code, out, _ = run(capsys, "evaluate", trained / "run", "--json", trained / "plain.json")
+def test_without_the_flag_nothing_of_it_is_printed(trained, cst):
+    code, out, _ = cst("evaluate", trained / "run", "--json", trained / "plain.json")
     assert code == 0
     assert "Theorem" not in out
     assert "bound" not in json.loads((trained / "plain.json").read_text())
@@ -111,8 +97,8 @@ def test_without_the_flag_nothing_of_it_is_printed(trained, capsys):
         (["--q", "0.1"], "need --bound"),
     ],
 )
-def test_bound_options_that_make_no_sense(trained, capsys, words, sentence):
-    code, _, err = run(capsys, "evaluate", trained / "run", *words)
+def test_bound_options_that_make_no_sense(trained, cst, words, sentence):
+    code, _, err = cst("evaluate", trained / "run", *words)
     assert code == 2
     assert sentence in err
     assert err.count("\n") == 1

@@ -114,7 +114,7 @@ def test_batches_of_different_length_are_joined(tokens):
     assert joined(torch.rand(2, 3, 4), torch.rand(2, 5, 4))[0, 3:].isnan().all()
 
 
-def test_vat_perturbs_word_vectors_and_leaves_padding_alone(tiny_bert, tokens):
+def test_vat_moves_word_vectors_by_a_share_of_the_tokens_that_are_there(tiny_bert, tokens):
     prepare, backbone = built(tiny_bert)
     torch.manual_seed(0)
     model = Model(backbone, nn.Linear(32, 2), prepare=prepare).eval()

@@ -61,7 +61,7 @@ class Evaluate:
         run = Run.open(self.run_folder)
         given = {name: getattr(self, name) for name in ("source", "target", "target_labels", "data_root", "workers")}
         config = dataclasses.replace(run.config, **{name: value for name, value in given.items() if value is not None})
-        if config.task == "arrays" or config.task == "texts":
+        if config.task in ("arrays", "texts"):
             raise ValueError(
                 f"{self.run_folder} was trained on data that has no task name: use 'cst predict' or cst.load in Python."
             )

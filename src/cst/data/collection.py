@@ -87,6 +87,12 @@ def samples_of(kind: str, items: Any, config: Config, domain: str = "new", token
     return samples_from(items, domain)
 
 
+def same_kind(source: Collection, target: Collection) -> None:
+    """Refuse two domains of which one holds images and the other text or numbers."""
+    if source.kind != target.kind:
+        raise ValueError(f"The source holds {source.kind}, the target {target.kind}: both must be of one kind.")
+
+
 def views_of(kind: str) -> Views:
     """The random views that suit a kind of data."""
     from cst.data import views
@@ -108,8 +114,7 @@ def task_of(
     from cst.data.arrays import encode_labels, known_labels, same_inputs
     from cst.data.domains import Labelled, Oracle, Task
 
-    if source.kind != target.kind:
-        raise ValueError(f"The source holds {source.kind}, the target {target.kind}: both must be of one kind.")
+    same_kind(source, target)
     if source.labels is None:
         raise ValueError("The source has no labels: give class folders, or name the column with --label.")
     for domain, collection in (("source", source), ("target", target)):

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cst.data.collection import Collection
+import numpy as np
+
+from cst.data.collection import Collection, same_kind
 
 
 def fingerprints(collection: Collection) -> list[str]:
@@ -19,7 +21,7 @@ def fingerprints(collection: Collection) -> list[str]:
     elif collection.kind == "images":
         contents = (item if isinstance(item, bytes) else Path(item).read_bytes() for item in collection.items)
     else:
-        contents = (row.tobytes() for row in collection.items)
+        contents = (np.asarray(row, dtype=np.float32).tobytes() for row in collection.items)
     return [hashlib.blake2b(content, digest_size=16).hexdigest() for content in contents]
 
 
@@ -38,25 +40,18 @@ def sizes(collection: Collection) -> tuple[str, list[int]]:
     return "values", [int(row.size) for row in collection.items]
 
 
-def domain_figures(collection: Collection, labels: Sequence[Any] | None) -> dict[str, Any]:
-    """The figures of one domain."""
+def domain_figures(collection: Collection, labels: Sequence[Any] | None, prints: Sequence[str]) -> dict[str, Any]:
+    """The figures of one domain, whose samples have these fingerprints."""
     unit, found = sizes(collection)
     counted = Counter(map(str, labels)) if labels is not None else None
-    prints = Counter(fingerprints(collection))
     return {
         "samples": len(collection),
         "size_unit": unit,
         "size": {"least": min(found), "median": int(statistics.median(found)), "most": max(found)},
         "classes": dict(sorted(counted.items())) if counted else None,
-        "duplicates": sum(count - 1 for count in prints.values()),
+        "duplicates": len(prints) - len(set(prints)),
         "unreadable": list(collection.unreadable),
     }
-
-
-def shared_samples(source: Collection, target: Collection) -> list[tuple[str, str]]:
-    """Pairs of names of samples that both domains have."""
-    known = dict(zip(fingerprints(source), source.names, strict=True))
-    return [(known[p], name) for p, name in zip(fingerprints(target), target.names, strict=True) if p in known]
 
 
 def warnings_of(figures: dict[str, Any]) -> list[str]:
@@ -87,10 +82,13 @@ def warnings_of(figures: dict[str, Any]) -> list[str]:
 
 def inspect(source: Collection, target: Collection, target_labels: Sequence[Any] | None = None) -> dict[str, Any]:
     """All figures of both domains, and warnings."""
+    same_kind(source, target)
+    ours, theirs = fingerprints(source), fingerprints(target)
+    known = dict(zip(ours, source.names, strict=True))
     figures: dict[str, Any] = {
         "kind": source.kind,
-        "source": domain_figures(source, source.labels),
-        "target": domain_figures(target, target_labels),
-        "shared": shared_samples(source, target),
+        "source": domain_figures(source, source.labels, ours),
+        "target": domain_figures(target, target_labels, theirs),
+        "shared": [(known[p], name) for p, name in zip(theirs, target.names, strict=True) if p in known],
     }
     return {**figures, "warnings": warnings_of(figures)}

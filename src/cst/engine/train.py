@@ -73,9 +73,9 @@ def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -
 
 
 def _standardize(task: Task) -> Standardize:
-    """By feature for vectors, by channel for images; of at most a few thousand source samples."""
+    """By feature for vectors, by channel for images; of some thousand source samples, or some hundred if decoded."""
     samples = task.source.samples
-    count = min(len(samples), 4096)
+    count = min(len(samples), 4096 if isinstance(samples, TensorSamples) else 512)
     rows = torch.linspace(0, len(samples) - 1, count).long()
     inputs = samples.inputs[rows] if isinstance(samples, TensorSamples) else samples.take(rows)
     over = (0, 2, 3) if inputs.ndim == 4 else (0,)

@@ -98,17 +98,6 @@ def _resnet(name: str, weights: str | None) -> Steps:
     return Steps(network.steps())
 
 
-class _PlainBlock(nn.Module):
-    """A block of EfficientNet-Lite without drop-connect, which fine-tuning on little data does not need."""
-
-    def __init__(self, block: nn.Module) -> None:
-        super().__init__()
-        self.block = block
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        return self.block(inputs)  # type: ignore[no-any-return]
-
-
 def _efficientnet_lite0(weights: str | None) -> Steps:
     try:
         from efficientnet_lite_pytorch import EfficientNet
@@ -125,7 +114,7 @@ def _efficientnet_lite0(weights: str | None) -> Steps:
         load_weights(network, weights)
     stem = nn.Sequential(network._conv_stem, network._bn0, nn.ReLU6())
     top = nn.Sequential(network._conv_head, network._bn1, nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    return Steps([stem, *(_PlainBlock(block) for block in network._blocks), top], *LITE)
+    return Steps([stem, *network._blocks, top], *LITE)  # called without a rate, blocks drop no connections
 
 
 class _ImageModel(nn.Module):

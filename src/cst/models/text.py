@@ -91,8 +91,6 @@ class TextEncoder(nn.Module):
     def __init__(self, network: Any, pooling: str) -> None:
         super().__init__()
         self.network, self.pooling = network, pooling
-        if getattr(network, "pooler", None) is not None:
-            network.pooler = None
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Word vectors of token numbers; the place for a perturbation."""

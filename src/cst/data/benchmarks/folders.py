@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cst.data.collection import Collection
 from cst.data.readers.folders import checked, read_folder
+from cst.data.tasks import DOMAINNET
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,6 @@ BENCHMARKS = {
     ),
 }
 
-DOMAINNET = {"R": "real", "C": "clipart", "P": "painting", "S": "sketch"}
 DOMAINNET_PLACES = ("domainnet", "DomainNet")
 DOMAINNET_LISTS = "the COAL repository (real_train_mini.txt and the like) and the cleaned DomainNet of M3SDA"
 

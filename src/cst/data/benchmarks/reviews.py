@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from cst.data.collection import Collection
+from cst.data.tasks import REVIEWS
 
-DOMAINS = {"B": "books", "D": "dvd", "E": "electronics", "K": "kitchen"}
 PLACES = ("amazon-reviews", "sorted_data_acl", "sorted_data")
 ORIGIN = "the Multi-Domain Sentiment Dataset page of M. Dredze (domain_sentiment_data.tar.gz)"
 PER_FILE = 1000
@@ -22,7 +22,7 @@ def _field(review: str, name: str) -> str:
 
 def read_reviews(root: Path, domain: str) -> tuple[Collection, list[str]]:
     """Title and text of every review of a domain, negative and positive, and what is missing."""
-    name = DOMAINS[domain]
+    name = REVIEWS[domain]
     texts, labels, names, notes = [], [], [], []
     for label in ("negative", "positive"):
         path = next((p for p in (root / place / name / f"{label}.review" for place in PLACES) if p.is_file()), None)
