@@ -1,11 +1,12 @@
 import json
+import re
 
 import pytest
 
 from cst.bench import RunError
 from cst.bench.runner import jobs_of, rows_of, run_suite
 from cst.bench.suites import SUITES, Suite, Variant, find_suite
-from cst.bench.tables import markdown, spread, summary
+from cst.bench.tables import markdown, spread, summary, tables_of
 from cst.cli.main import main
 from cst.config import config_from
 from cst.grammar import adjusted, parse_method
@@ -73,6 +74,42 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert "`cst bench tiny --seeds 1`" in (tmp_path / "t.md").read_text()
 
 
+def test_a_long_run_tells_how_far_it_is(tmp_path):
+    long = Suite("long", "One run", (Variant("long", {"method": "cst", "epochs": 10, "steps_per_epoch": 8}),))
+    told = []
+    run_suite(jobs_of(long, 1, tmp_path), 1, told.append)
+    assert any(re.fullmatch(r"long  seed 0: epoch [2-9] of 10", line) for line in told)
+
+
+def test_a_part_of_a_suite():
+    part = find_suite("digits", "cst, cst-official", "digits:mnist-usps")
+    assert [variant.name for variant in part.variants] == ["cst mnist-usps", "cst-official mnist-usps"]
+    with pytest.raises(ValueError, match=r"Suite 'digits': Unknown method 'cts': did you mean 'cst'\?"):
+        find_suite("digits", "cts")
+    with pytest.raises(ValueError, match=r"Unknown task 'mnist-svhn'.* Known tasks: mnist-usps, svhn-mnist\."):
+        find_suite("digits", tasks="mnist-svhn")
+    with pytest.raises(ValueError, match=r"Suite 'demo' has one task only: leave out --tasks\."):
+        find_suite("demo", tasks="synthetic-digits")
+
+
+def test_show_runs_nothing(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(SUITES, "tiny", TINY)
+    monkeypatch.chdir(tmp_path)
+    show = ["bench", "tiny", "--seeds", "1", "--show"]
+    with pytest.raises(SystemExit) as end:
+        main(show)
+    assert end.value.code == 2
+    assert "No run in runs/bench/tiny is finished: leave out --show" in capsys.readouterr().err
+    run_suite(jobs_of(find_suite("tiny", "source-only"), 1, tmp_path / "runs/bench/tiny"), 1, print)
+    with pytest.raises(SystemExit) as end:
+        main(show)
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    assert "1 of 2 runs" in said
+    assert "cycle" not in said
+    assert not list(tmp_path.rglob("*.md"))
+
+
 def test_tasks_as_columns():
     from cst.bench.tables import by_task
 
@@ -84,3 +121,12 @@ def test_tasks_as_columns():
     assert columns == ["method", "B-D", "D-B", "average", "CPU minutes a run"]
     assert lines[0] == ["cst", "90.0", "81.0 ± 1.4", "85.5", "2.0"]
     assert lines[1] == ["dann", "85.0", "", "", "2.0"]
+    assert by_task(rows, notes={"dann": "one task"})[1][1][-1] == "one task"
+
+
+def test_a_table_by_tasks_has_the_oracle_epoch_and_the_transductive_figure_where_it_differs():
+    row = {"method": "cst", "task": "a", "cpu_minutes": 1.0, "accuracy": 0.9, "oracle_epoch_accuracy": 0.95}
+    suite = Suite("s", "S", (Variant("cst a", {"method": "cst", "task": "x:a"}),), by_task=True)
+    same, apart = (tables_of(suite, [row | {"target_accuracy": value}]) for value in (0.9, 0.99))
+    assert [lines[0][1] for _, _, lines in same] == ["90.0", "95.0"]
+    assert [lines[0][1] for _, _, lines in apart] == ["90.0", "95.0", "99.0"]

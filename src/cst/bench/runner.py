@@ -36,6 +36,12 @@ class Job:
         """What progress calls it."""
         return f"{self.variant.name}  seed {self.seed}"
 
+    @property
+    def epochs_done(self) -> int:
+        """How many epochs it has behind it."""
+        file = self.run.metrics_file
+        return file.read_bytes().count(b"\n") if file.is_file() else 0
+
     def start(self) -> subprocess.Popen[str]:
         """Train, or go on training, in a process with one thread."""
         words = ["--resume", str(self.run.folder)]
@@ -69,16 +75,24 @@ def run_suite(jobs: list[Job], at_once: int, tell: Callable[[str], None]) -> Non
     waiting = [job for job in jobs if job.run.result is None]
     tell(f"{len(jobs) - len(waiting)} of {len(jobs)} runs were finished before")
     running: list[tuple[Job, subprocess.Popen[str]]] = []
+    told: dict[str, int] = {}
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
                 job = waiting.pop(0)
+                told[job.label] = job.epochs_done
                 running.append((job, job.start()))
             time.sleep(0.2)
-            for job, process in [pair for pair in running if pair[1].poll() is not None]:
-                running.remove((job, process))
-                _check(job, process)
-                tell(f"{job.label}: done, {len(waiting) + len(running)} to go")
+            for job, process in list(running):
+                if process.poll() is not None:
+                    running.remove((job, process))
+                    _check(job, process)
+                    tell(f"{job.label}: done, {len(waiting) + len(running)} to go")
+                elif (done := job.epochs_done) > told[job.label]:
+                    epochs = job.run.config.epochs or done
+                    if 5 * done // epochs > 5 * told[job.label] // epochs:
+                        tell(f"{job.label}: epoch {done} of {epochs}")
+                    told[job.label] = done
     finally:
         for _, process in running:
             process.terminate()
@@ -92,18 +106,20 @@ def _check(job: Job, process: subprocess.Popen[str]) -> None:
 
 
 def rows_of(jobs: list[Job]) -> list[dict[str, Any]]:
-    """The figures of finished runs, one row a run."""
+    """The figures of those runs that are finished, one row a run."""
     rows = []
     for job in jobs:
         result, history = job.run.result, job.run.history()
-        assert result is not None
+        if result is None:
+            continue
         rows.append(
             {
                 "variant": job.variant.name,
-                "method": str(job.variant.config.get("method", "")),
+                "method": job.variant.method,
                 "task": job.variant.task,
                 "seed": job.seed,
                 **result["oracle"],
+                "target_accuracy": 1 - result["oracle"]["pseudo_label_error"],
                 "target_head_source_error": result["target_head_source_error"],
                 "milliseconds_per_step": 1000 * sum(r["cpu_seconds"] for r in history) / history[-1]["step"],
                 "cpu_minutes": round(sum(r["cpu_seconds"] for r in history) / 60, 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Any
 
@@ -20,6 +20,11 @@ class Variant:
     note: str = ""
     seeds: int | None = None
     """How many seeds it has at most."""
+
+    @property
+    def method(self) -> str:
+        """The method, as a line calls it."""
+        return str(self.config.get("method", ""))
 
     @property
     def task(self) -> str:
@@ -143,8 +148,23 @@ SUITES |= {
 """Those after the embedded task read files under CST_DATA."""
 
 
-def find_suite(name: str) -> Suite:
-    """The suite of that name."""
+def find_suite(name: str, methods: str | None = None, tasks: str | None = None) -> Suite:
+    """The suite of that name, or the part of it with these methods and tasks (names with commas between)."""
     if name not in SUITES:
         raise ValueError(unknown("suite", name, SUITES))
-    return SUITES[name]
+    suite = SUITES[name]
+    for kind, names in (("method", methods), ("task", tasks)):
+        if names is not None:
+            suite = _part(suite, kind, [word.strip().rpartition(":")[2] for word in names.split(",")])
+    return suite
+
+
+def _part(suite: Suite, kind: str, names: list[str]) -> Suite:
+    """The variants whose ``kind`` is one of ``names``."""
+    known = list(dict.fromkeys(getattr(variant, kind) for variant in suite.variants))
+    if known == [""]:
+        raise ValueError(f"Suite '{suite.name}' has one {kind} only: leave out --{kind}s.")
+    for name in names:
+        if name not in known:
+            raise ValueError(f"Suite '{suite.name}': {unknown(kind, name, known)}")
+    return replace(suite, variants=tuple(v for v in suite.variants if getattr(v, kind) in names))

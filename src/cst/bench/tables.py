@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
+from cst.bench.suites import Suite
+
 PERCENT = {
     "accuracy": "accuracy",
     "total_variation": "total variation",
@@ -33,25 +35,50 @@ def summary(rows: list[dict[str, Any]], notes: dict[str, str] | None = None) -> 
         figures = [spread([row[key] for row in own], percent) for key in PERCENT]
         cost = statistics.median(row["milliseconds_per_step"] for row in own)
         lines.append([name, *figures, f"{cost:.1f}"])
-    columns = ["method", *PERCENT.values(), "CPU ms per step"]
-    if notes and any(notes.values()):
-        columns.append("note")
-        lines = [[*line, notes.get(line[0], "")] for line in lines]
-    return columns, lines
+    return _with_notes(["method", *PERCENT.values(), "CPU ms per step"], lines, notes)
 
 
-def by_task(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def _with_notes(
+    columns: list[str], lines: list[list[str]], notes: dict[str, str] | None
+) -> tuple[list[str], list[list[str]]]:
+    """A last column for notes, if there are any."""
+    if not notes or not any(notes.values()):
+        return columns, lines
+    return [*columns, "note"], [[*line, notes.get(line[0], "")] for line in lines]
+
+
+def by_task(
+    rows: list[dict[str, Any]], figure: str = "accuracy", notes: dict[str, str] | None = None
+) -> tuple[list[str], list[list[str]]]:
     """Methods as lines and tasks as columns, with the average over tasks where a method has them all."""
     tasks = list(dict.fromkeys(row["task"] for row in rows))
     lines = []
     for method in dict.fromkeys(row["method"] for row in rows):
-        found = {t: [r["accuracy"] for r in rows if (r["method"], r["task"]) == (method, t)] for t in tasks}
+        found = {t: [r[figure] for r in rows if (r["method"], r["task"]) == (method, t)] for t in tasks}
         cells = [spread(values, percent) if values else "" for values in found.values()]
         means = [statistics.mean(values) for values in found.values() if values]
         average = percent(statistics.mean(means)) if len(means) == len(tasks) else ""
         minutes = statistics.median(row["cpu_minutes"] for row in rows if row["method"] == method)
         lines.append([method, *cells, average, f"{minutes:.1f}"])
-    return ["method", *tasks, "average", "CPU minutes a run"], lines
+    return _with_notes(["method", *tasks, "average", "CPU minutes a run"], lines, notes)
+
+
+FIGURES = {
+    "accuracy": "last epoch",
+    "oracle_epoch_accuracy": "best epoch by the target's labels, as published figures often are",
+    "target_accuracy": "last epoch, on the unlabelled samples trained on (transductive)",
+}
+"""What a table by tasks may show of a run."""
+
+
+def tables_of(suite: Suite, rows: list[dict[str, Any]]) -> list[tuple[str, list[str], list[list[str]]]]:
+    """What the suite has to show: of each table its heading, columns and lines."""
+    if not suite.by_task:
+        return [("last epoch", *summary(rows, {variant.name: variant.note for variant in suite.variants}))]
+    notes = {variant.method: variant.note for variant in suite.variants}
+    apart = any(row["target_accuracy"] != row["accuracy"] for row in rows)  # are the test samples others?
+    shown = [figure for figure in FIGURES if apart or figure != "target_accuracy"]
+    return [(FIGURES[figure], *by_task(rows, figure, notes)) for figure in shown]
 
 
 def markdown(columns: list[str], lines: list[list[str]]) -> str:

@@ -17,14 +17,21 @@ class Bench:
     suite: str = field(metadata={POSITIONAL: "SUITE"})
     """Which suite: demo (all methods), batch-norm, cycle-options, ramp; digits, amazon-reviews, office-caltech10, which
     read files under CST_DATA."""
+    methods: str | None = None
+    """Only these methods of the suite, names with commas between."""
+    tasks: str | None = None
+    """Only these tasks of the suite, names with commas between."""
     seeds: int = 3
-    """How many seeds."""
+    """How many seeds; a suite may ask for fewer of some runs."""
     jobs: int = 1
     """How many runs at a time, one thread each."""
+    show: bool = False
+    """Run nothing: print the table of the runs that are finished."""
     out: Path | None = None
     """Folder for the runs; runs/bench/SUITE if not given."""
     markdown: Path | None = None
-    """Write the table to this file as Markdown; docs/results/SUITE.md where that folder is, else OUT/table.md."""
+    """Write the table to this file as Markdown; if not given, a whole suite's goes to docs/results/SUITE.md where that
+    folder is, else OUT/table.md."""
     json: Path | None = None
     """Write one row for each run to this file."""
 
@@ -32,27 +39,40 @@ class Bench:
         """Run what is missing and print the table."""
         from cst.bench.suites import find_suite
 
-        suite = find_suite(self.suite)
+        suite = find_suite(self.suite, self.methods, self.tasks)
         if self.seeds < 1 or self.jobs < 1:
             raise ValueError("--seeds and --jobs must be at least 1.")
         check_file(self.json)
         check_file(self.markdown, "--markdown")
 
         from cst.bench.runner import jobs_of, rows_of, run_suite
-        from cst.bench.tables import by_task, markdown, summary
+        from cst.bench.tables import markdown, tables_of
 
         out = self.out or Path("runs/bench") / suite.name
         jobs = jobs_of(suite, self.seeds, out)
-        run_suite(jobs, self.jobs, lambda line: print(line, file=sys.stderr, flush=True))
+        if not self.show:
+            run_suite(jobs, self.jobs, lambda line: print(line, file=sys.stderr, flush=True))
         rows = rows_of(jobs)
-        notes = {variant.name: variant.note for variant in suite.variants}
-        columns, lines = by_task(rows) if suite.by_task else summary(rows, notes)
-        counted = f"mean and deviation of {self.seeds} seeds, last epoch, in %"
-        print_table(f"{suite.title}, {counted}", columns, lines)
-        command = f"`cst bench {suite.name} --seeds {self.seeds}`"
-        text = f"# {suite.title}\n\n{command}: {counted}.\n\n{markdown(columns, lines)}\n"
-        results = Path("docs/results")
-        page = self.markdown or (results / f"{suite.name}.md" if results.is_dir() else out / "table.md")
-        page.write_text(text, encoding="utf-8")
-        print(f"Table: {page}")
+        if not rows:
+            raise ValueError(f"No run in {out} is finished: leave out --show to run the suite.")
+        tables = tables_of(suite, rows)
+        finished = f"{len(rows)} of {len(jobs)} runs, at most {self.seeds} seeds each, mean and deviation in %"
+        for heading, columns, lines in tables:
+            print_table(f"{suite.title}: {heading}; {finished}", columns, lines)
+        if page := self._page(suite.name, out):
+            parts = [f"`{self._command()}`: {finished}."]
+            parts += [f"## {heading.capitalize()}\n\n{markdown(columns, lines)}" for heading, columns, lines in tables]
+            page.write_text("\n\n".join([f"# {suite.title}", *parts]) + "\n", encoding="utf-8")
+            print(f"Table: {page}")
         write_json(self.json, rows)
+
+    def _command(self) -> str:
+        chosen = {"methods": self.methods, "tasks": self.tasks, "seeds": self.seeds}
+        return " ".join([f"cst bench {self.suite}", *(f"--{name} {value}" for name, value in chosen.items() if value)])
+
+    def _page(self, suite: str, out: Path) -> Path | None:
+        """Where the tables go, so that a part of a suite never replaces the page of the whole."""
+        if self.markdown or self.show or self.methods or self.tasks:
+            return self.markdown
+        results = Path("docs/results")
+        return results / f"{suite}.md" if results.is_dir() else out / "table.md"
