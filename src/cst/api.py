@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from cst.adapted import Adapted
-from cst.config import config_from
+from cst.config import ARRAYS, LISTS, config_from
 from cst.data.arrays import task_from
-from cst.data.collection import Collection, task_of
+from cst.data.collection import Collection, Kind, task_of
+from cst.data.images import SUFFIXES, problems
 from cst.data.tasks import kind_of_task, load_task
 from cst.defaults import with_defaults
 from cst.engine.train import train
@@ -35,8 +37,10 @@ def adapt(
     Args:
         source: ``(inputs, labels)`` as arrays or tensors, or a dataset of such pairs. Inputs are
             vectors [N, d], grey images [N, H, W] or images [N, C, H, W] (also [N, H, W, C]). Labels may be
-            of any type. Or a list of texts and their labels; or a path, as ``cst train --source`` takes it.
-        target: inputs of the same shape, a dataset, a list of texts, or a path. Labels in it are ignored.
+            of any type. Or a list of texts, or of paths of images, and their labels; or a path, as
+            ``cst train --source`` takes it.
+        target: inputs of the same shape, a dataset, a list of texts or of paths of images, or a path. Labels in it
+            are ignored.
         method: a name from ``cst methods`` or a sum of terms, such as ``"cycle+tsallis"``.
         backbone: ``None`` for a small network that fits the inputs, a name, or any module that maps a
             batch to features [N, d].
@@ -70,18 +74,32 @@ def adapt(
         config = config_from(values, where="adapt")
         config = with_defaults(config, parse_method(config.method), kind_of_task(config))
         return train(load_task(config), config, custom, resume=resume)
-    if _are_texts(target):
-        config = config_from({**values, "task": "texts"}, where="adapt")
-        config = with_defaults(config, parse_method(config.method), "text")
-        if not isinstance(source, tuple | list) or len(source) != 2:
-            raise ValueError("source must be a pair (texts, labels), as target is a list of texts.")
-        texts, labels = source
-        domains = (Collection("text", list(texts), [], labels), Collection("text", list(target), []))
-        return train(task_of(*domains, config, "texts", target_labels), config, custom, resume=resume)
-    config = config_from({"task": "arrays", **values}, where="adapt")
+    if kind := _kind_of_list(target):
+        config = config_from({**values, "task": LISTS}, where="adapt")
+        config = with_defaults(config, parse_method(config.method), kind)
+        if not isinstance(source, tuple | list) or len(source) != 2 or _kind_of_list(source[0]) != kind:
+            what = {"text": "texts", "images": "paths of images"}[kind]
+            raise ValueError(f"source must be a pair ({what}, labels), as target is a list of {what}.")
+        domains = (_collection(kind, source[0], source[1]), _collection(kind, target))
+        return train(task_of(*domains, config, LISTS, target_labels), config, custom, resume=resume)
+    config = config_from({"task": ARRAYS, **values}, where="adapt")
     task = task_from(source, target, target_labels, as_images=custom is None)
     return train(task, config, custom, resume=resume)
 
 
-def _are_texts(target: Any) -> bool:
-    return isinstance(target, list | tuple) and bool(target) and all(isinstance(text, str) for text in target)
+def _kind_of_list(items: Any) -> Kind | None:
+    """``images`` for a list of paths of pictures, ``text`` for one of other texts, ``None`` for anything else."""
+    if not isinstance(items, list | tuple) or not all(isinstance(item, str | os.PathLike) for item in items):
+        return None
+    if all(Path(item).suffix.lower() in SUFFIXES for item in items):
+        return "images" if items else None
+    return "text" if all(isinstance(item, str) for item in items) else None
+
+
+def _collection(kind: Kind, items: Sequence[Any], labels: Any = None) -> Collection:
+    """The list as a domain; a picture that cannot be read is an error, since its label would be left over."""
+    if kind == "images":
+        items = [Path(item) for item in items]
+        if trouble := next(filter(None, problems(items)), None):
+            raise ValueError(trouble)
+    return Collection(kind, list(items), [], labels)

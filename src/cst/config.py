@@ -27,6 +27,8 @@ Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
 DEFAULT_TASK = "synthetic-digits"
 OWN_DATA = "own-data"
 """What the task is called when ``source`` and ``target`` name the data."""
+ARRAYS, LISTS = IN_MEMORY = ("arrays", "lists")
+"""What the task is called when Python was given the data themselves."""
 
 WHOLE = (("epochs", 1), ("steps_per_epoch", 1), ("batch_size", 2), ("seed", 0), ("max_length", 2), ("image_size", 8))
 """Whole numbers and the least that each may be."""

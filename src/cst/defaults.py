@@ -49,6 +49,10 @@ BEST_FOR = {"images": "efficientnet-lite0", "text": "minilm"}
 """The backbone that ``auto`` stands for; for arrays their shape decides."""
 
 
+ONLY_FOR = {"max_length": "text", "pooling": "text", "image_size": "images"}
+"""Fields that mean something for one kind of data only."""
+
+
 def usual(kind: str, backbone: str) -> dict[str, Any]:
     """The usual value of every field that may be left open."""
     chosen = dict(ALWAYS)
@@ -66,7 +70,8 @@ def with_defaults(config: Config, method: Method, kind: str) -> Config:
 
     What the user wrote comes first, then the recipe, then the method, then the kind of data.
     """
-    recipe = dict(find_recipe(config.recipe)) if config.recipe else {}
+    recipe = find_recipe(config.recipe) if config.recipe else {}
+    recipe = {name: value for name, value in recipe.items() if ONLY_FOR.get(name, kind) == kind}
     backbone = recipe.pop("backbone", "auto")
     terms = {part.name for part in method.terms}
     settings: dict[str, Any] = {
@@ -76,6 +81,9 @@ def with_defaults(config: Config, method: Method, kind: str) -> Config:
         backbone = config.backbone
     if backbone == "auto":
         backbone = BEST_FOR.get(kind, backbone)
+    for name, needed in ONLY_FOR.items():
+        if kind != needed and getattr(config, name) not in (None, usual(kind, backbone)[name]):
+            raise ValueError(f"--{name.replace('_', '-')} is for {needed}, but the data are {kind}: leave it out.")
     config = dataclasses.replace(config, task=config.task_name, backbone=backbone, **settings)
     config = config.filled(**recipe).filled(**method.defaults)
     return config.filled(**{name: value for name, value in usual(kind, backbone).items() if name != "batch_size"})

@@ -177,6 +177,20 @@ def test_methods_serve_text(reviews, tiny_bert, method, freeze):
     assert adapted.history[-1]["oracle"]["accuracy"] > 0
 
 
+def test_a_list_of_paths_is_a_list_of_images(photos):
+    files = sorted(photos[0].rglob("*.png"))
+    labels = [file.parent.name for file in files]
+    others = sorted(map(str, photos[1].iterdir()))
+    small = {"epochs": 1, "steps_per_epoch": 2, "batch_size": 4, "image_size": 16}
+    adapted = package.adapt((files, labels), others, "source-only", "cnn", **small)
+    assert adapted.inputs.kind == "images"
+    assert adapted.predict(others).shape == (len(others),)
+    with pytest.raises(ValueError, match=r"source must be a pair \(paths of images, labels\)"):
+        package.adapt((["a text"] * 8, labels), others)
+    with pytest.raises(ValueError, match=r"nowhere\.png cannot be read as an image"):
+        package.adapt((files, labels), [*others, "nowhere.png"])
+
+
 def test_mixing_tokens_is_refused(reviews, tiny_bert):
     (texts, labels), (others, _) = reviews
     with pytest.raises(ValueError, match="mixmatch would change the inputs"):
@@ -258,6 +272,15 @@ def test_inspect_reads_text_and_vectors_too(cst, tables, shifted_blobs, tmp_path
         (["--source", "{scans}", "--target", "{photos}"], "has no class folders"),
         (["--source", "{photos}", "--target", "{photos}", "--backbone", "minilm"], "reads text, but the data are not"),
         (["--source", "{csv}", "--target", "{csv}", "--text", "review", "--backbone", "cnn"], "no column 'review'"),
+        (
+            ["--source", "{photos}", "--target", "{scans}", "--label", "kind"],
+            "labels of {photos} are its class folders",
+        ),
+        (
+            ["--source", "{photos}", "--target", "{scans}", "--max-length", "9"],
+            "--max-length is for text, but the data",
+        ),
+        (["--image-size", "64"], "--image-size is for images, but the data are arrays: leave it out."),
         (["--recipe", "paper/office"], "did you mean 'paper/office-home'"),
     ],
 )
@@ -266,7 +289,7 @@ def test_mistakes_get_one_line_and_leave_nothing(cst, photos, tmp_path, words, s
     places = {"photos": photos[0], "scans": photos[1], "csv": table}
     code, out, err = cst("train", *(word.format(**places) for word in words), "--out", tmp_path / "run")
     assert (code, out, err.count("\n")) == (2, "", 1), err
-    assert sentence in err
+    assert sentence.format(**places) in err
     assert not (tmp_path / "run").exists()
 
 

@@ -65,6 +65,13 @@ def test_numbers_of_a_table_keep_the_order_of_the_source(tmp_path):
     assert truth is None
 
 
+def test_spaces_around_a_label_do_not_make_a_class(tmp_path):
+    table = write_csv(tmp_path / "s.csv", [["a", "label"], [1, "x"], [2, " x "], [3, "y"]])
+    assert read(table, Wanted()).labels == ["x", "x", "y"]
+    with pytest.raises(ValueError, match=r"row 1: column 'label' is empty"):
+        read(write_csv(tmp_path / "e.csv", [["a", "label"], [1, "x"], [2, " "]]), Wanted())
+
+
 def test_arrays(tmp_path):
     x, y = np.arange(6.0).reshape(3, 2), np.array(["u", "v", "u"])
     np.savez(tmp_path / "both.npz", x=x, y=y)

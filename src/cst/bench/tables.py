@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cst.bench.suites import Suite
+if TYPE_CHECKING:
+    from cst.bench.suites import Suite
 
 PERCENT = {
     "accuracy": "accuracy",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cst.bench.tables import percent
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_file, print_table, write_json
+from cst.config import IN_MEMORY
 
 if TYPE_CHECKING:
     from cst.config import Config
@@ -61,7 +62,7 @@ class Evaluate:
         run = Run.open(self.run_folder)
         given = {name: getattr(self, name) for name in ("source", "target", "target_labels", "data_root", "workers")}
         config = dataclasses.replace(run.config, **{name: value for name, value in given.items() if value is not None})
-        if config.task in ("arrays", "texts"):
+        if config.task in IN_MEMORY:
             raise ValueError(
                 f"{self.run_folder} was trained on data that has no task name: use 'cst predict' or cst.load in Python."
             )

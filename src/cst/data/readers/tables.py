@@ -37,7 +37,7 @@ def labels_of(columns: Columns, path: Path, label: str | None, flag: str = "--la
     empty = next((row for row, value in enumerate(values) if _missing(value)), None)
     if empty is not None:
         raise ValueError(f"{path}, row {empty}: column '{label or LABEL}' is empty; every row of it needs a label.")
-    return values
+    return [value.strip() if isinstance(value, str) else value for value in values]
 
 
 def _column(columns: Columns, name: str, path: Path, flag: str) -> list[Any]:
@@ -51,7 +51,11 @@ def _advice(flag: str) -> str:
 
 
 def _missing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    return (
+        value is None
+        or (isinstance(value, str) and not value.strip())
+        or (isinstance(value, float) and math.isnan(value))
+    )
 
 
 def _texts(values: Sequence[Any], column: str, path: Path) -> list[str]:
