@@ -52,6 +52,19 @@ def test_features_are_what_transformers_gives_for_each_text_alone(tiny_bert, tok
             torch.testing.assert_close(feature, wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_weights_of_a_network_that_was_saved_within_another(tiny_bert, tokens, tmp_path):
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(1)
+    classifier = BertForSequenceClassification(BertConfig.from_pretrained(str(tiny_bert))).eval()
+    torch.save(classifier.state_dict(), tmp_path / "classifier.pt")
+    prepare, backbone = built(tiny_bert, weights=str(tmp_path / "classifier.pt"), pooling="cls")
+    with torch.no_grad():
+        found = backbone(prepare(tokens))
+        alone = classifier.bert(input_ids=tokens[1:2]).last_hidden_state[:, 0]
+    torch.testing.assert_close(found[1:2], alone, rtol=1e-4, atol=1e-5)
+
+
 def test_frozen_layers_give_the_same_features(tiny_bert, tokens):
     whole, part = built(tiny_bert), built(tiny_bert, freeze=1)
     assert isinstance(part[0], Frozen)

@@ -63,7 +63,10 @@ def missing(package: str, extra: str, what: str) -> ValueError:
 
 
 def load_weights(network: nn.Module, path: str) -> None:
-    """Weights from a file that ``torch.save`` or safetensors wrote; a classifier in it is left out."""
+    """Weights from a file that ``torch.save`` or safetensors wrote; a classifier in it is left out.
+
+    The network may have been saved as a part of another: a name in front of all of its own is taken off.
+    """
     if not Path(path).is_file():
         raise ValueError(f"There is no file of weights at {path}.")
     try:
@@ -75,8 +78,9 @@ def load_weights(network: nn.Module, path: str) -> None:
             state = torch.load(path, map_location="cpu", weights_only=True)
         state = state.get("state_dict", state)
         own = network.state_dict()
-        kept = {name: value for name, value in state.items() if name in own}
-        network.load_state_dict(kept)
+        fronts = ["", *dict.fromkeys(name.partition(".")[0] + "." for name in state)]
+        front = max(fronts, key=lambda front: sum(front + name in state for name in own))
+        network.load_state_dict({name: state[front + name] for name in own if front + name in state})
     except Exception as error:
         reason = str(error).splitlines()[0].rstrip(":")
         raise ValueError(f"The weights in {path} do not fit the backbone ({reason}).") from None
