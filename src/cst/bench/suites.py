@@ -97,14 +97,20 @@ SUITES = {
 
 
 def _on(
-    recipe: str, tasks: Iterable[str], methods: Iterable[str], seeds: int | None = None, **settings: Any
+    recipe: str,
+    tasks: Iterable[str],
+    methods: Iterable[str],
+    note: str = "",
+    seeds: int | None = None,
+    **settings: Any,
 ) -> list[Variant]:
     """Methods on tasks with a recipe."""
     return [
         Variant(
             f"{method} {task.partition(':')[2]}",
             {"task": task, "method": method, "recipe": recipe, **settings},
-            seeds=seeds,
+            note,
+            seeds,
         )
         for task in tasks
         for method in methods
@@ -124,9 +130,29 @@ SUITES |= {
         (
             *_on("cst/digits", DIGITS, ("source-only", "cst")),
             # Its step costs three of CST's: as many epochs as fit into an hour of CPU time.
-            *_on("cst/digits", DIGITS[:1], ("cst-official",), epochs=24),
+            *_on("cst/digits", DIGITS[:1], ("cst-official",), "24 epochs", epochs=24),
         ),
         by_task=True,
+    ),
+    "digits-parts": Suite(
+        "digits-parts",
+        "From CST to its published code, one part at a time: MNIST to USPS, DTN",
+        tuple(
+            replace(variant, config={**variant.config, "task": DIGITS[0], "recipe": "cst/digits", "epochs": 10})
+            for variant in (
+                *_variants(
+                    "cst",
+                    {},
+                    {"augment": "none"},
+                    {"batch_norm": "joint"},
+                    {"weight": "cycle=2", "option": "cycle.normalize=true,cycle.centred=true"},
+                ),
+                *_variants("source+cycle+confusion(alpha=1.9,temperature=2.5)", {}),
+                *_variants("cst+fixmatch", {"weight": "fixmatch=0.5", "option": "fixmatch.threshold=0.97"}),
+                *_variants("cst+sam", {"option": "sam.adaptive=true,sam.rho=0.5"}),
+                *_variants("cst-official", {}, {"batch_norm": "per-domain"}),
+            )
+        ),
     ),
     "amazon-reviews": Suite(
         "amazon-reviews",

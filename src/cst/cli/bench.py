@@ -15,8 +15,8 @@ class Bench:
     """Run a suite of methods with several seeds and print the table; it can be interrupted and started again."""
 
     suite: str = field(metadata={POSITIONAL: "SUITE"})
-    """Which suite: demo (all methods), batch-norm, cycle-options, ramp; digits, amazon-reviews, office-caltech10, which
-    read files under CST_DATA."""
+    """Which suite: demo (all methods), batch-norm, cycle-options, ramp; and of files under CST_DATA: digits,
+    digits-parts, amazon-reviews, office-caltech10."""
     methods: str | None = None
     """Only these methods of the suite, names with commas between."""
     tasks: str | None = None
