@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,7 @@ def tables_of(suite: Suite, rows: list[dict[str, Any]]) -> list[tuple[str, list[
     if not suite.by_task:
         return [("last epoch", *summary(rows, {variant.name: variant.note for variant in suite.variants}))]
     notes = {variant.method: variant.note for variant in suite.variants}
-    apart = any(row["target_accuracy"] != row["accuracy"] for row in rows)  # are the test samples others?
+    apart = any(not math.isclose(row["target_accuracy"], row["accuracy"]) for row in rows)  # other samples to test?
     shown = [figure for figure in FIGURES if apart or figure != "target_accuracy"]
     return [(FIGURES[figure], *by_task(rows, figure, notes)) for figure in shown]
 
