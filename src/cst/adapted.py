@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from cst.config import Config, load_config, save_config
-from cst.data.arrays import samples_from
+from cst.data.arrays import in_columns, samples_from
 from cst.data.collection import samples_of
 from cst.data.domains import Samples, Task
 from cst.engine.evaluation import predict
@@ -91,6 +91,7 @@ class Adapted:
             if not inputs:
                 raise ValueError("There are no new inputs: give at least one.")
             return samples_of(kind, inputs, self.config, tokenizer=self.tokenizer)
+        inputs = in_columns(inputs, self.inputs.columns, "new")
         samples = samples_from(inputs, "new", as_images=self.inputs.backbone != CUSTOM)
         if samples.bytes_in != self.inputs.bytes_in:
             kinds = ("numbers", "bytes (uint8)")
@@ -114,6 +115,8 @@ class Adapted:
     def save(self, folder: str | Path) -> None:
         """Write the model into ``folder``, from which :func:`cst.load` brings it back."""
         run = Run(Path(folder))
+        if run.folder.is_file():
+            raise ValueError(f"{folder} is a file: choose a folder for the model.")
         run.folder.mkdir(parents=True, exist_ok=True)
         torch.save(self.model.state_dict(), run.folder / "model.pt")
         if self.tokenizer is not None:

@@ -13,7 +13,8 @@ from cst.adapted import Adapted
 from cst.config import ARRAYS, LISTS, config_from
 from cst.data.arrays import task_from
 from cst.data.collection import Collection, Kind, task_of
-from cst.data.images import SUFFIXES, problems
+from cst.data.images import problems
+from cst.data.readers import IMAGES
 from cst.data.tasks import kind_of_task, load_task
 from cst.defaults import with_defaults
 from cst.engine.train import train
@@ -91,7 +92,7 @@ def _kind_of_list(items: Any) -> Kind | None:
     """``images`` for a list of paths of pictures, ``text`` for one of other texts, ``None`` for anything else."""
     if not isinstance(items, list | tuple) or not all(isinstance(item, str | os.PathLike) for item in items):
         return None
-    if all(Path(item).suffix.lower() in SUFFIXES for item in items):
+    if all(Path(item).suffix.lower() in IMAGES for item in items):
         return "images" if items else None
     return "text" if all(isinstance(item, str) for item in items) else None
 

@@ -140,8 +140,8 @@ class Config:
     """The run folder."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", _as_settings(self.weight))
-        object.__setattr__(self, "option", _as_settings(self.option))
+        for name in ("weight", "option"):
+            object.__setattr__(self, name, _as_settings(name, getattr(self, name)))
         for name in ("out", "data_root", "source", "target", "cache"):
             if isinstance(getattr(self, name), str | os.PathLike):
                 object.__setattr__(self, name, Path(getattr(self, name)))
@@ -163,6 +163,10 @@ class Config:
             if value is not None and value < 0:
                 raise ValueError(f"{name} must be at least 0, got {value!r}.")
 
+        if self.lr == 0:
+            raise ValueError("lr must be positive: nothing would be learned.")
+        if self.momentum >= 1:
+            raise ValueError(f"momentum must be below 1, got {self.momentum:g}.")
         self._check_data()
 
     def _check_data(self) -> None:
@@ -242,10 +246,12 @@ def save_config(config: Config, path: Path) -> None:
     path.write_text(yaml.safe_dump(config.to_dict(), sort_keys=False), encoding="utf-8")
 
 
-def _as_settings(values: Any) -> tuple[str, ...]:
+def _as_settings(name: str, values: Any) -> tuple[str, ...]:
     """``{"cycle": 2}``, ``["cycle=2"]`` and ``"cycle=2"`` all mean the same; commas separate several."""
     if isinstance(values, dict):
         values = [f"{key}={value}" for key, value in values.items()]
     elif isinstance(values, str):
         values = [values]
+    elif not isinstance(values, list | tuple | None):
+        raise ValueError(f"{name} must be settings such as 'cycle=2', got {values!r}.")
     return tuple(item.strip() for value in values or () for item in str(value).split(",") if item.strip())

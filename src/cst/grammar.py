@@ -126,8 +126,8 @@ def adjusted(method: Method, weights: Iterable[str] = (), options: Iterable[str]
         name, value = _setting(text, "--weight")
         if name not in terms:
             raise ValueError(f"--weight {text}: {unknown('term', name, terms)}")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(f"--weight {text}: '{value}' is not a number.")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise ValueError(f"--weight {text}: '{value}' is not a number of at least 0.")
         parts[name] = dataclasses.replace(parts[name], weight=float(value))
     for text in options:
         path, value = _setting(text, "--option")

@@ -58,7 +58,9 @@ def test_training_goes_on_after_an_interruption_as_if_there_had_been_none(cst, p
 
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "_epoch", interrupted)
-        assert cst("train", *words, "--out", tmp_path / "cut")[0] == 130
+        code, _, err = cst("train", *words, "--out", tmp_path / "cut")
+    assert code == 130
+    assert f"interrupted: continue with 'cst train --resume {tmp_path / 'cut'}'." in err
     moved = [folder.rename(tmp_path / f"moved-{folder.name}") for folder in photos]
     places = ["--source", moved[0], "--target", moved[1]]
     assert cst("train", "--resume", tmp_path / "cut", *places, "--workers", "0")[0] == 0  # other workers, the same run
@@ -256,6 +258,41 @@ def test_inspect_reads_text_and_vectors_too(cst, tables, shifted_blobs, tmp_path
     code, out, _ = cst("inspect", tmp_path / "s.npz", tmp_path / "t.npy", "--out", sheet)
     assert code == 0
     assert "2 samples are in both domains" in out
+
+
+def test_inspect_says_what_training_would_refuse(cst, tmp_path):
+    np.savez(tmp_path / "s.npz", x=np.ones((4, 2)), y=[0, 1, 0, 1])
+    np.save(tmp_path / "t.npy", np.full((3, 3), np.nan))
+    words = ["inspect", tmp_path / "s.npz", tmp_path / "t.npy", "--out", tmp_path / "sheet.png"]
+    code, out, err = cst(*words)
+    assert code == 0, err
+    assert "Training would refuse these data. The target inputs have NaN" in " ".join(out.split())
+    np.savez(tmp_path / "t.npz", x=np.zeros((3, 2)), y=[0.0, 1.0, 7.0])
+    code, out, err = cst(*words[:2], tmp_path / "t.npz", *words[3:], "--target-labels", "y")
+    assert code == 0, err
+    assert "labels that the source does not have (7)" in " ".join(out.split())
+
+
+def test_outputs_never_replace_data(mistake, cst, photos, tables, tmp_path):
+    picture = next(photos[1].iterdir())
+    before = picture.read_bytes()
+    assert "would become a part of the data" in mistake("inspect", *photos, "--out", picture)
+    assert "would become a part of the data" in mistake("inspect", *photos, "--out", photos[0] / "sheet.png")
+    assert "must end like an image" in mistake("inspect", *photos, "--out", tmp_path / "sheet.txt")
+    assert picture.read_bytes() == before
+    table = tables[1]
+    sentence = mistake("predict", tmp_path / "run", "--input", table, "--out", table)
+    assert f"--out {table} would become a part of the data" in sentence
+    assert "lies below a file" in mistake("predict", "run", "--input", table, "--out", table / "p.csv")
+
+
+def test_one_picture_can_be_predicted(cst, photos, tmp_path):
+    words = ["--source", photos[0], "--target", photos[1], *TINY_IMAGES]
+    assert cst("train", *words, "--out", tmp_path / "run")[0] == 0
+    picture = sorted(photos[1].iterdir())[0]
+    code, _, err = cst("predict", tmp_path / "run", "--input", picture, "--out", tmp_path / "p.csv")
+    assert code == 0, err
+    assert [row["file"] for row in rows_of(tmp_path / "p.csv")] == [picture.name]
 
 
 @pytest.mark.parametrize(

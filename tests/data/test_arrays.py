@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch.utils.data import Dataset, TensorDataset
@@ -20,8 +21,8 @@ def with_bad_value(value, row=7):
     ("source", "target", "sentence"),
     [
         ((X, Y[:-1]), X, "The source has 40 inputs but 39 labels"),
-        ((X, Y), X[:0], "The target is empty"),
-        ((X[:0], Y[:0]), X, "The source is empty"),
+        ((X, Y), X[:0], "There are no target inputs"),
+        ((X[:0], Y[:0]), X, "There are no source inputs"),
         (
             (with_bad_value(np.nan), Y),
             X,
@@ -36,11 +37,15 @@ def with_bad_value(value, row=7):
         (X, X, r"must be a pair \(inputs, labels\)"),
         ((X[:, 0], Y), X[:, 0], "one-dimensional"),
         (([["a", "b"]] * 40, Y), X, "not numbers"),
-        ((X, Y), (X, Y), "not numbers"),
+        ((X, Y), (X, Y), "labels of the target, for evaluation, go into target_labels"),
+        ((X, Y), np.ma.masked_greater(X, 1), "target inputs have masked values"),
+        ((X, ["a", float("nan")] * 20), X, "source labels have missing values"),
+        ((X, pd.Series(["a", None] * 20, dtype="string")), X, "source labels have missing values"),
+        ((pd.DataFrame(X), Y), pd.DataFrame(X[:, :5]), "target inputs have no column '5'"),
         ((X, None), X, "give one label for each input"),
         ((X, 5), X, "give one label for each input"),
         ((X, Y * 1j), X, "give integers, strings or booleans"),
-        ((X[:, :0], Y), X[:, :0], "The source is empty"),
+        ((X[:, :0], Y), X[:, :0], "There are no source inputs"),
         ((X, Y), (255 * abs(X)).astype(np.uint8), "One domain has bytes"),
     ],
 )
@@ -58,6 +63,11 @@ def test_bad_data_gets_one_sentence(source, target, sentence):
         ({"epochs": 0}, "epochs must be a whole number"),
         ({"epochs": 2.5}, "epochs must be a whole number"),
         ({"lr": -1}, "lr must be at least 0"),
+        ({"lr": 0}, "lr must be positive"),
+        ({"momentum": 2}, "momentum must be below 1"),
+        ({"warmup_epochs": 5, "epochs": 2}, r"warmup_epochs \(5\) leaves none of the 2 epochs"),
+        ({"weight": {"cycle": -1}}, "not a number of at least 0"),
+        ({"weight": 3}, "weight must be settings such as 'cycle=2', got 3"),
         ({"learning_rate": 1}, "Unknown option 'learning_rate'"),
         ({"batch_norm": "both"}, "batch_norm must be one of joint, per-domain"),
         ({"method": "cyle"}, "did you mean 'cycle'"),
@@ -77,6 +87,40 @@ def test_bad_data_gets_one_sentence(source, target, sentence):
 def test_bad_options_get_one_sentence(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         cst.adapt((X, Y), X, **options)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        X[:, ::-1][:, ::-1],
+        X[::-1][::-1],
+        X.astype(">f8"),
+        X.astype(object),
+        np.asfortranarray(X),
+        pd.DataFrame(X),
+        np.ma.array(X),
+    ],
+    ids=["columns", "rows", "bytes", "objects", "order", "frame", "unmasked"],
+)
+def test_numbers_may_lie_in_memory_in_any_way(same):
+    assert torch.equal(samples_from(same, "source").take(torch.arange(40)), torch.tensor(X).float())
+
+
+def test_columns_of_a_data_frame_go_by_name(tmp_path):
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    mixed = frame[list("fbcdea")].assign(more=1)
+    adapted = cst.adapt((frame, Y), mixed, "source-only", epochs=1, out=tmp_path)
+    wanted = adapted.predict_proba(frame)
+    for model in (adapted, cst.load(tmp_path)):
+        np.testing.assert_array_equal(model.predict_proba(mixed), wanted)
+        np.testing.assert_array_equal(model.predict_proba(X), wanted)
+        with pytest.raises(ValueError, match="new inputs have no column 'a'"):
+            model.predict(frame.drop(columns="a"))
+        with pytest.raises(ValueError, match=r"reshape\(1, -1\)"):
+            model.predict(X[0])
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="is a file: choose a folder"):
+        adapted.save(tmp_path / "file")
 
 
 class Pairs(Dataset):

@@ -72,6 +72,45 @@ def test_spaces_around_a_label_do_not_make_a_class(tmp_path):
         read(write_csv(tmp_path / "e.csv", [["a", "label"], [1, "x"], [2, " "]]), Wanted())
 
 
+def test_row_numbers_are_no_input(tmp_path):
+    table = write_csv(tmp_path / "s.csv", [["", "a", "label"], [0, 5, "x"], [1, 6, "y"]])
+    found = read(table, Wanted())
+    assert found.columns == ("a",)
+    assert found.notes == (f"Column '' of {table} is taken for row numbers and left out.",)
+
+
+def test_semicolons_spaces_in_the_header_and_gaps(tmp_path):
+    table = tmp_path / "s.csv"
+    table.write_text('review; stars\n"good, but; long";1\nbad;0\n')
+    found = read(table, Wanted("review", "stars"))
+    assert (list(found.items), found.labels) == (["good, but; long", "bad"], ["1", "0"])
+    with pytest.raises(ValueError, match=r"row 1: column 'a' is empty; fill it in"):
+        read(write_csv(tmp_path / "g.csv", [["a", "label"], [1, "x"], ["", "y"]]), Wanted())
+    table = tmp_path / "v.jsonl"
+    table.write_text(json.dumps({"a": list(range(1, 99)), "label": 0}) + "\n")
+    with pytest.raises(ValueError, match=r"holds \[1, 2, 3, 4, 5, 6, \.\.\.\], which is no number"):
+        read(table, Wanted())
+
+
+def test_files_that_are_no_images_are_noted(photos):
+    (photos[1] / "picture.heic").write_bytes(b"?")
+    (photos[1] / "Thumbs.db").write_bytes(b"?")
+    note = f"1 files in {photos[1]} do not end like images and are left out, picture.heic first."
+    assert read(photos[1], Wanted(labels=False)).notes == (note,)
+
+
+def test_labels_of_a_target_of_arrays(tmp_path):
+    x = np.arange(6.0).reshape(3, 2)
+    np.savez(tmp_path / "s.npz", x=x, y=[0, 1, 1])
+    np.savez(tmp_path / "t.npz", x=x, y=[1, 0, 1])
+    np.save(tmp_path / "y.npy", [1, 0, 1])
+    for named in ("y", str(tmp_path / "t.npz"), str(tmp_path / "y.npy")):
+        config = Config(source=tmp_path / "s.npz", target=tmp_path / "t.npz", target_labels=named)
+        assert own_collections(config)[2] == [1, 0, 1]
+    with pytest.raises(ValueError, match=r"no array 'z' \(it has x, y\): name one of them with --target-labels"):
+        own_collections(Config(source=tmp_path / "s.npz", target=tmp_path / "t.npz", target_labels="z"))
+
+
 def test_arrays(tmp_path):
     x, y = np.arange(6.0).reshape(3, 2), np.array(["u", "v", "u"])
     np.savez(tmp_path / "both.npz", x=x, y=y)

@@ -161,6 +161,22 @@ def test_learning_rates_follow_schedule_and_group(shifted_blobs):
     assert rate("constant", 1000, 5, 10) == 1
 
 
+def test_a_run_that_diverges_in_its_last_step_leaves_no_model(shifted_blobs, tmp_path):
+    source, labels, target, _ = shifted_blobs
+    with pytest.raises(FloatingPointError, match=r"diverged in epoch 1 \(the weights are not finite\)"):
+        cst.adapt((source, labels), target, lr=1e10, epochs=1, steps_per_epoch=2, out=tmp_path)
+    assert not (tmp_path / "model.pt").exists()
+
+
+def test_a_run_goes_on_with_the_data_it_began_with(shifted_blobs, tmp_path):
+    source, labels, target, _ = shifted_blobs
+    cst.adapt((source, labels), target, "source-only", out=tmp_path, **SHORT)
+    cst.adapt((source, labels), target, "source-only", out=tmp_path, resume=True, **SHORT)
+    for other in (((source + 1, labels), target), ((source, 2 - labels), target), ((source, labels), target[::-1])):
+        with pytest.raises(ValueError, match=r"began with other data \(content differ\)"):
+            cst.adapt(*other, "source-only", out=tmp_path, resume=True, **SHORT)
+
+
 @pytest.mark.parametrize("method", ["cst", "entropy"])
 def test_a_diverging_run_says_so(method, shifted_blobs):
     source, labels, target, _ = shifted_blobs

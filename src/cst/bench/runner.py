@@ -42,7 +42,7 @@ class Job:
         file = self.run.metrics_file
         return file.read_bytes().count(b"\n") if file.is_file() else 0
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self, data_root: Path | None = None) -> subprocess.Popen[str]:
         """Train, or go on training, in a process with one thread."""
         words = ["--resume", str(self.run.folder)]
         if not self.run.config_file.is_file():
@@ -51,6 +51,8 @@ class Job:
             file.write_text(yaml.safe_dump({**self.variant.config, "seed": self.seed}), encoding="utf-8")
             words = ["--config", str(file), "--out", str(self.run.folder)]
         words += ["--cache", str(self.run.folder.parent / "cache")]
+        if data_root is not None:
+            words += ["--data-root", str(data_root)]
         return subprocess.Popen(
             [sys.executable, "-m", "cst", "train", *words],
             stdout=subprocess.DEVNULL,
@@ -70,7 +72,7 @@ def jobs_of(suite: Suite, seeds: int, out: Path) -> list[Job]:
     ]
 
 
-def run_suite(jobs: list[Job], at_once: int, tell: Callable[[str], None]) -> None:
+def run_suite(jobs: list[Job], at_once: int, tell: Callable[[str], None], data_root: Path | None = None) -> None:
     """Bring every job to its end; the first that fails stops the suite."""
     waiting = [job for job in jobs if job.run.result is None]
     tell(f"{len(jobs) - len(waiting)} of {len(jobs)} runs were finished before")
@@ -81,7 +83,7 @@ def run_suite(jobs: list[Job], at_once: int, tell: Callable[[str], None]) -> Non
             while waiting and len(running) < at_once:
                 job = waiting.pop(0)
                 told[job.label] = job.epochs_done
-                running.append((job, job.start()))
+                running.append((job, job.start(data_root)))
             time.sleep(0.2)
             for job, process in list(running):
                 if process.poll() is not None:
@@ -102,7 +104,8 @@ def _check(job: Job, process: subprocess.Popen[str]) -> None:
     assert process.stderr
     said = process.stderr.read().strip().splitlines()
     if process.returncode != 0:
-        raise RunError(f"{job.label} failed: {said[-1] if said else 'no message'}")
+        sentence = f"{job.label} failed: {said[-1].removeprefix('cst: ') if said else 'no message'}"
+        raise ValueError(sentence) if process.returncode == 2 else RunError(sentence)
 
 
 def rows_of(jobs: list[Job]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ class Bench:
     """Run a suite of methods with several seeds and print the table; it can be interrupted and started again."""
 
     suite: str = field(metadata={POSITIONAL: "SUITE"})
-    """Which suite: demo (all methods), batch-norm, cycle-options, ramp; and of files under CST_DATA: digits,
+    """Which suite: demo (all methods), batch-norm, cycle-options, ramp; and of files: digits,
     digits-parts, amazon-reviews, office-caltech10."""
     methods: str | None = None
     """Only these methods of the suite, names with commas between."""
@@ -27,6 +27,8 @@ class Bench:
     """How many runs at a time, one thread each."""
     show: bool = False
     """Run nothing: print the table of the runs that are finished."""
+    data_root: Path | None = None
+    """Folder of datasets for suites that read files; CST_DATA if not given."""
     out: Path | None = None
     """Folder for the runs; runs/bench/SUITE if not given."""
     markdown: Path | None = None
@@ -51,7 +53,7 @@ class Bench:
         out = self.out or Path("runs/bench") / suite.name
         jobs = jobs_of(suite, self.seeds, out)
         if not self.show:
-            run_suite(jobs, self.jobs, lambda line: print(line, file=sys.stderr, flush=True))
+            run_suite(jobs, self.jobs, lambda line: print(line, file=sys.stderr, flush=True), self.data_root)
         rows = rows_of(jobs)
         if not rows:
             raise ValueError(f"No run in {out} is finished: leave out --show to run the suite.")

@@ -8,6 +8,7 @@ from typing import Any
 
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_file, print_table, write_json
+from cst.data.readers import IMAGES
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,10 @@ class Inspect:
 
     def run(self) -> None:
         """Print the figures and the warnings, draw the contact sheet."""
-        check_file(self.json)
-        check_file(self.out, "--out")
+        check_file(self.json, data=[self.source, self.target])
+        check_file(self.out, "--out", [self.source, self.target])
+        if self.out.suffix.lower() not in IMAGES:
+            raise ValueError(f"--out {self.out} must end like an image, .png for instance.")
 
         from cst.analysis.contact_sheet import contact_sheet
         from cst.config import Config

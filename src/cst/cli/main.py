@@ -56,10 +56,10 @@ def main(arguments: list[str] | None = None) -> None:
     except (FloatingPointError, RunError) as error:
         print(f"cst: {error}", file=sys.stderr)
         status = 1
-    except KeyboardInterrupt:
-        again = {"train": ": continue with 'cst train --resume RUN'", "demo": ": continue with --resume"}
-        again["bench"] = ": the same command continues"
-        print(f"\ncst: interrupted{again.get(words[0], '')}.", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        again = {"demo": "continue with --resume", "bench": "the same command continues"}
+        advice = str(stop) or again.get(words[0], "")
+        print(f"\ncst: interrupted{': ' * bool(advice)}{advice}.", file=sys.stderr)
         status = 130
     sys.exit(status)
 

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from cst.bench.tables import percent
+from cst.data.readers import IMAGES
 
 
-def check_file(path: Path | None, flag: str = "--json") -> None:
-    """Refuse a place that cannot be written, before any work is done."""
+def check_file(path: Path | None, flag: str = "--json", data: Iterable[Path] = ()) -> None:
+    """Refuse a place that cannot be written, or that would change the data, before any work is done."""
     if path is None:
         return
     if path.is_dir():
         raise ValueError(f"{flag} {path} is a folder: name a file in it.")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    for given in data:
+        place, own = path.resolve(), given.resolve()
+        if place == own or (own in place.parents and place.suffix.lower() in IMAGES):
+            raise ValueError(f"{flag} {path} would become a part of the data in {given}: choose another place.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"{flag} {path} lies below a file: choose another place.") from None
 
 
 def write_json(path: Path | None, figures: Any) -> None:

@@ -37,8 +37,8 @@ class Predict:
 
     def run(self) -> None:
         """Write one line for each input: file or row, predicted class, its probability, margin to the second."""
-        check_file(self.json)
-        check_file(self.out, "--out")
+        check_file(self.json, data=[self.input])
+        check_file(self.out, "--out", [self.input])
         if not self.input.exists():
             raise ValueError(f"There is no input file at {self.input}.")
 

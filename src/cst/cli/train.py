@@ -68,8 +68,12 @@ class Train(Config):
         task = load_task(config)
         for note in task.notes:
             print(f"cst: {note}", file=sys.stderr)
-        with Watch(f"{config.label_of_data}  {config.method}  seed {config.seed}", config.epochs) as watch:
-            train(task, config, resume=self.resume is not None, listener=watch)
+        try:
+            with Watch(f"{config.label_of_data}  {config.method}  seed {config.seed}", config.epochs) as watch:
+                train(task, config, resume=self.resume is not None, listener=watch)
+        except KeyboardInterrupt:
+            begun = Run(config.out).config_file.is_file()
+            raise KeyboardInterrupt(f"continue with 'cst train --resume {config.out}'" if begun else "") from None
         run = Run.open(config.out)
         assert run.result is not None
         report(run.folder, run.config, run.result, self.json)

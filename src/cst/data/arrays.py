@@ -28,7 +28,10 @@ def task_from(
         name: of the task.
     """
     source_samples, raw_labels = _split_source(source, as_images)
-    target_samples = samples_from(target, "target", as_images)
+    columns = columns_of(source[0]) if isinstance(source, tuple | list) else ()
+    if isinstance(target, tuple) and len({np.shape(part)[:2] for part in target if hasattr(part, "shape")}) > 1:
+        raise ValueError("target must be inputs alone: labels of the target, for evaluation, go into target_labels.")
+    target_samples = samples_from(in_columns(target, columns, "target"), "target", as_images)
     labels, classes = encode_labels(raw_labels)
     if len(source_samples) != len(labels):
         raise ValueError(
@@ -38,7 +41,23 @@ def task_from(
     oracle = Oracle()
     if target_labels is not None:
         oracle = Oracle(known_labels(target_labels, classes, len(target_samples)))
-    return Task(name, Labelled(source_samples, labels), target_samples, classes, oracle)
+    return Task(name, Labelled(source_samples, labels), target_samples, classes, oracle, columns=columns)
+
+
+def columns_of(inputs: Any) -> tuple[str, ...]:
+    """The names of a data frame's columns; nothing for arrays."""
+    return tuple(map(str, inputs.columns)) if hasattr(inputs, "columns") else ()
+
+
+def in_columns(inputs: Any, columns: tuple[str, ...], domain: str) -> Any:
+    """A data frame with its columns as training had them; anything else as it is."""
+    found = columns_of(inputs)
+    if not columns or not found or found == columns:
+        return inputs
+    missing = [name for name in columns if name not in found]
+    if missing:
+        raise ValueError(f"The {domain} inputs have no column '{missing[0]}' (they have {', '.join(found)}).")
+    return inputs[[list(inputs.columns)[found.index(name)] for name in columns]]
 
 
 def same_inputs(source: Samples, target: Samples) -> None:
@@ -62,9 +81,10 @@ def samples_from(inputs: Any, domain: str, as_images: bool = True) -> Samples:
     if tensor.ndim == 0 or tensor.numel() == 0:
         raise ValueError(_empty(domain))
     if tensor.ndim == 1:
+        rows = "(1, -1)" if domain == "new" else "(-1, 1)"
         raise ValueError(
             f"The {domain} inputs are one-dimensional (shape {tuple(tensor.shape)}): give one row for each sample, "
-            "for instance with reshape(-1, 1)."
+            f"for instance with reshape{rows}."
         )
     return TensorSamples(_standard_layout(tensor, as_images), bytes_in)
 
@@ -84,7 +104,7 @@ def _dataset_samples(dataset: Any, domain: str, as_images: bool) -> Samples:
 
 
 def _empty(domain: str) -> str:
-    return f"The {domain} is empty: give it at least one batch of samples."
+    return f"There are no {domain} inputs: give at least one batch of samples."
 
 
 def _split_source(source: Any, as_images: bool) -> tuple[Samples, Any]:
@@ -116,8 +136,10 @@ def _dataset_labels(dataset: Any, count: int) -> Sequence[Any]:
 
 def _tensor(inputs: Any, domain: str, as_images: bool) -> tuple[Tensor, bool]:
     """Finite numbers as a tensor, and whether they came as bytes. Floating point unless the network is the user's."""
+    if np.ma.is_masked(inputs):
+        raise ValueError(f"The {domain} inputs have masked values: fill them in, or drop their rows.")
     try:
-        tensor = inputs if isinstance(inputs, Tensor) else torch.as_tensor(np.asarray(inputs))
+        tensor = inputs if isinstance(inputs, Tensor) else torch.as_tensor(_plain_array(inputs))
     except (TypeError, ValueError):
         raise ValueError(
             f"The {domain} inputs are not numbers in a rectangular array (got {type(inputs).__name__}): convert them."
@@ -139,6 +161,13 @@ def _tensor(inputs: Any, domain: str, as_images: bool) -> tuple[Tensor, bool]:
     return tensor, bytes_in
 
 
+def _plain_array(inputs: Any) -> Any:
+    """An array as torch takes it: not reversed, not read-only, in this machine's order of bytes, not of objects."""
+    array = np.asarray(inputs)
+    plain = np.float64 if array.dtype.kind == "O" else array.dtype.newbyteorder("=")
+    return np.require(array, plain, ["C", "W"])
+
+
 def _standard_layout(inputs: Tensor, as_images: bool) -> Tensor:
     """Vectors [N, d] stay; images become [N, channels, height, width]."""
     if not as_images:
@@ -155,7 +184,7 @@ def encode_labels(labels: Any) -> tuple[Tensor, tuple[Any, ...]]:
 
     Integers 0..K-1 keep their values. Other labels (strings, floats, 1..K) are numbered in sorted order.
     """
-    values = _label_array(labels, "source")
+    values = label_array(labels, "source")
     classes, encoded = np.unique(values, return_inverse=True)
     if len(classes) < 2:
         only = f" ('{classes[0]}')" if len(classes) else ""
@@ -165,7 +194,7 @@ def encode_labels(labels: Any) -> tuple[Tensor, tuple[Any, ...]]:
 
 def known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
     """Labels of the target as integers; every one must be a class of the source."""
-    values = _label_array(labels, "target")
+    values = label_array(labels, "target")
     if len(values) != count:
         raise ValueError(f"The target has {count} inputs but {len(values)} labels: give one label for each input.")
     numbers: dict[Any, int] = {value: number for number, value in enumerate(classes)}
@@ -180,8 +209,21 @@ def known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
     return torch.tensor([numbers[value] for value in values.tolist()])
 
 
-def _label_array(labels: Any, domain: str) -> Any:
+def _has_gaps(labels: Any) -> bool:
+    """Whether some label is missing, before NumPy turns it into text."""
+    if hasattr(labels, "isna"):
+        return bool(np.any(labels.isna()))
+    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
+        return False
+    if not isinstance(labels, list | tuple | np.ndarray):
+        return False
+    return any(label is None or (isinstance(label, float) and label != label) for label in labels)
+
+
+def label_array(labels: Any, domain: str) -> Any:
     """One label for each sample, as an array of integers, strings or booleans."""
+    if _has_gaps(labels):
+        raise ValueError(f"The {domain} labels have missing values: every {domain} sample needs a label.")
     values = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -190,8 +232,6 @@ def _label_array(labels: Any, domain: str) -> Any:
             f"The {domain} labels have shape {values.shape}: give one label for each input, not one-hot rows."
         )
     if values.dtype.kind == "O":
-        if any(v is None or v != v for v in values.tolist()):
-            raise ValueError(f"The {domain} labels have missing values: every {domain} sample needs a label.")
         values = np.asarray(values.tolist())
     if values.dtype.kind == "S":
         values = np.char.decode(values, "utf-8", "replace")

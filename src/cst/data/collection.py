@@ -25,6 +25,7 @@ class Wanted:
         labels: whether labels are wanted; those of a target are not looked at.
         columns: the columns that are inputs, in this order; without them all but the label.
         strict: refuse a file that cannot be read instead of leaving it out.
+        label_flag: the option that named the label.
     """
 
     text: str | None = None
@@ -32,6 +33,7 @@ class Wanted:
     labels: bool = True
     columns: tuple[str, ...] = ()
     strict: bool = False
+    label_flag: str = "--label"
 
 
 @dataclass(frozen=True)

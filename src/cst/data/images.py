@@ -16,7 +16,6 @@ from torch import Tensor
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
 MARGIN = 256 / 224
 """The shorter side is brought to this multiple of the crop."""
 SMALL = 20_000

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cst.data.arrays import encode_labels, known_labels, label_array, same_inputs, samples_from
 from cst.data.collection import Collection, same_kind
 
 
@@ -21,7 +22,7 @@ def fingerprints(collection: Collection) -> list[str]:
     elif collection.kind == "images":
         contents = (item if isinstance(item, bytes) else Path(item).read_bytes() for item in collection.items)
     else:
-        contents = (np.asarray(row, dtype=np.float32).tobytes() for row in collection.items)
+        contents = (np.asarray(row, dtype=np.float64).tobytes() for row in collection.items)
     return [hashlib.blake2b(content, digest_size=16).hexdigest() for content in contents]
 
 
@@ -43,7 +44,7 @@ def sizes(collection: Collection) -> tuple[str, list[int]]:
 def domain_figures(collection: Collection, labels: Sequence[Any] | None, prints: Sequence[str]) -> dict[str, Any]:
     """The figures of one domain, whose samples have these fingerprints."""
     unit, found = sizes(collection)
-    counted = Counter(map(str, labels)) if labels is not None else None
+    counted = Counter(map(str, _as_classes(labels))) if labels is not None else None
     return {
         "samples": len(collection),
         "size_unit": unit,
@@ -52,6 +53,31 @@ def domain_figures(collection: Collection, labels: Sequence[Any] | None, prints:
         "duplicates": len(prints) - len(set(prints)),
         "unreadable": list(collection.unreadable),
     }
+
+
+def _as_classes(labels: Sequence[Any]) -> Sequence[Any]:
+    """Labels as training takes them: 1.0 is the class 1."""
+    try:
+        return label_array(labels, "source").tolist()  # type: ignore[no-any-return]
+    except ValueError:
+        return labels
+
+
+def refusals(source: Collection, target: Collection, target_labels: Sequence[Any] | None) -> list[str]:
+    """What training would say of these data instead of beginning."""
+    found = []
+    if source.kind == "arrays":
+        try:
+            same_inputs(samples_from(source.items, "source"), samples_from(target.items, "target"))
+        except ValueError as error:
+            found.append(str(error))
+    try:
+        _, classes = encode_labels(source.labels)
+        if target_labels is not None:
+            known_labels(target_labels, classes, len(target))
+    except ValueError as error:
+        found.append(str(error))
+    return [f"Training would refuse these data. {sentence}" for sentence in found]
 
 
 def warnings_of(figures: dict[str, Any]) -> list[str]:
@@ -73,10 +99,6 @@ def warnings_of(figures: dict[str, Any]) -> list[str]:
         counts = list((own["classes"] or {}).values())
         if counts and max(counts) > 10 * min(counts):
             found.append(f"The {domain}'s largest class has {max(counts)} samples, its smallest {min(counts)}.")
-    classes = figures["source"]["classes"], figures["target"]["classes"]
-    if classes[0] and classes[1] and set(classes[1]) - set(classes[0]):
-        strange = ", ".join(sorted(set(classes[1]) - set(classes[0]))[:5])
-        found.append(f"The target has classes that the source does not have: {strange}.")
     return found
 
 
@@ -91,4 +113,5 @@ def inspect(source: Collection, target: Collection, target_labels: Sequence[Any]
         "target": domain_figures(target, target_labels, theirs),
         "shared": [(known[p], name) for p, name in zip(theirs, target.names, strict=True) if p in known],
     }
-    return {**figures, "warnings": warnings_of(figures)}
+    wrong = refusals(source, target, target_labels)
+    return {**figures, "warnings": [*wrong, *warnings_of(figures), *source.notes, *target.notes]}

@@ -11,7 +11,7 @@ import numpy as np
 
 from cst.config import OWN_DATA, Config
 from cst.data.collection import Collection, Wanted, task_of
-from cst.data.readers import TABLES, is_saved_dataset, read
+from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, read
 
 if TYPE_CHECKING:
     from cst.data.domains import Task
@@ -48,20 +48,18 @@ def target_labels(path: Path, target: Collection, config: Config) -> list[Any]:
         if target.kind != "images" or is_saved_dataset(path):
             raise ValueError("--target-labels folders needs a target of image files in class folders.")
         return _of_folders(target.names, path)
-    if Path(named).suffix == ".npy":
-        from cst.data.readers.arrays import ALONE, load_arrays
+    if Path(named).suffix in ARRAYS:
+        from cst.data.readers.arrays import load_labels
 
-        content = load_arrays(Path(named))
-        if ALONE not in content:
-            raise ValueError(f"{named} holds several arrays: save the labels alone, with numpy.save.")
-        return _as_many(np.atleast_1d(content[ALONE]).tolist(), target, named)
+        return _as_many(np.atleast_1d(load_labels(Path(named))).tolist(), target, named)
     if Path(named).suffix.lower() in TABLES:
         return _of_table(Path(named), target)
     if target.kind == "images" and not is_saved_dataset(path):
         raise ValueError(
             f"--target-labels {named}: for a folder of images give 'folders' or a .csv with the columns file and label."
         )
-    return list(read(path, Wanted(config.text, named, columns=target.columns)).labels or [])
+    found = read(path, Wanted(config.text, named, columns=target.columns, label_flag="--target-labels")).labels
+    return [] if found is None else list(found)
 
 
 def _of_folders(names: Sequence[str], path: Path) -> list[str]:

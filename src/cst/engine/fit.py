@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 from cst.config import Config
 from cst.data.cached import through_frozen
 from cst.data.domains import Samples, Task
+from cst.data.identity import identity
 from cst.data.loading import ahead, worker_count
 from cst.data.samplers import Uniform
 from cst.engine.evaluation import oracle_metrics, predict, target_head_error
@@ -78,6 +79,7 @@ class Trainer:
         assert config.epochs
         assert config.ramp_epochs is not None
         self.task, self.config, self.run, self.listener = task, config, run, listener
+        self.given = task
         self.batch_size, self.steps_per_epoch = config.batch_size, config.steps_per_epoch
         self.lr, self.schedule, self.epochs = config.lr, config.schedule, config.epochs
         try:
@@ -183,11 +185,13 @@ class Trainer:
         try:
             self.objective.start_epoch(Epoch(epoch, self.epochs, lambda: self._gathered(epoch), target_logits))
         except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
-            raise self._diverged(epoch, "the target head has no solution") from None
+            raise self.diverged(epoch, "the target head has no solution") from None
 
-    def _diverged(self, epoch: int, what: str) -> FloatingPointError:
+    def diverged(self, epoch: int, what: str) -> FloatingPointError:
+        """The error of a run whose numbers are no longer finite."""
         return FloatingPointError(
-            f"Training diverged in epoch {epoch + 1} ({what}): lower the learning rate, now {self.lr:g}."
+            f"Training diverged in epoch {epoch + 1} ({what}): lower the learning rate, now {self.lr:g}, "
+            "and begin a new run."
         )
 
     def _take(self, step: Step) -> dict[str, float]:
@@ -197,7 +201,7 @@ class Trainer:
         except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
             losses = {"cycle": math.nan}
         if not all(math.isfinite(loss) for loss in losses.values()):
-            raise self._diverged(int(step.epochs), ", ".join(f"{name} {loss:g}" for name, loss in losses.items()))
+            raise self.diverged(int(step.epochs), ", ".join(f"{name} {loss:g}" for name, loss in losses.items()))
         return losses
 
     def _record(self, epoch: int, losses: dict[str, float], labels: Tensor, times: dict[str, float]) -> dict[str, Any]:
@@ -266,14 +270,20 @@ class Trainer:
                 "learner": self.learner.state_dict(),
                 "optimizer": self.optimizer.state_dict(),
                 "memory": self.memory.state_dict(),
-                "data": self._data(),
+                "data": self._data,
             }
         )
 
+    @cached_property
     def _data(self) -> dict[str, Any]:
         """What must not change while a run is interrupted."""
-        counts = {"source": len(self.task.source), "target": len(self.task.target)}
-        return {"classes": [str(name) for name in self.task.classes], "columns": list(self.task.columns), **counts}
+        return {
+            "classes": [str(name) for name in self.task.classes],
+            "columns": list(self.task.columns),
+            "source": len(self.task.source),
+            "target": len(self.task.target),
+            "content": identity(self.given),
+        }
 
     def _restore(self) -> int:
         """Go back to the last checkpoint and return how many epochs it has behind it."""
@@ -283,9 +293,10 @@ class Trainer:
         if state is None:
             self.run.rewind(0)
             return 0
-        if state.get("data", self._data()) != self._data():
+        changed = [key for key, value in state.get("data", {}).items() if self._data[key] != value]
+        if changed:
             raise ValueError(
-                f"{self.run.folder} began with other data (classes or counts differ): resume it with those."
+                f"{self.run.folder} began with other data ({' and '.join(changed)} differ): resume it with those."
             )
         try:
             self.learner.load_state_dict(state["learner"])

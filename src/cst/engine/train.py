@@ -34,6 +34,10 @@ def resolve(config: Config, task: Task) -> tuple[Config, Method]:
     """The configuration with every open field decided, and the method it names."""
     config = with_defaults(config, parse_method(config.method), task.kind)
     method = adjusted(parse_method(config.method), config.weight, config.option)
+    if config.warmup_epochs and config.epochs and config.warmup_epochs >= config.epochs:
+        raise ValueError(
+            f"warmup_epochs ({config.warmup_epochs:g}) leaves none of the {config.epochs} epochs to adapt in: lower it."
+        )
     smaller, larger = sorted((len(task.source), len(task.target)))
     if smaller < 2:
         raise ValueError(f"The {_smaller(task)} has one sample only: a batch needs at least two.")
@@ -123,8 +127,12 @@ def train(
         find_tokenizer(config) if task.kind == "text" and backbone is None else None,
     )
     if run:
+        try:
+            result = evaluate(model, trainer.task, config.workers)
+        except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+            raise trainer.diverged(trainer.epochs - 1, "the weights are not finite") from None
         adapted.save(run.folder)
-        run.save_result(evaluate(model, trainer.task, config.workers))
+        run.save_result(result)
     return adapted
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 ARRAYS = (".npz", ".npy")
+IMAGES = (".jpg", ".jpeg", ".jfif", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
 
 
 def kind_of(path: Path, text: str | None) -> str:
@@ -26,7 +27,7 @@ def kind_of(path: Path, text: str | None) -> str:
         from cst.data.readers.datasets import kind_of_dataset
 
         return kind_of_dataset(path)
-    if path.is_dir():
+    if path.is_dir() or path.suffix.lower() in IMAGES:
         return "images"
     known = ", ".join((*TABLES, *ARRAYS))
     raise ValueError(f"{path} is of no known kind: give a folder of images, or a file that ends in one of {known}.")
@@ -54,6 +55,8 @@ def read(path: Path, wanted: Wanted) -> Collection:
         return read_dataset(path, wanted)
     if wanted.label is not None:
         raise ValueError(f"--label {wanted.label}: the labels of {path} are its class folders; leave the option out.")
-    from cst.data.readers.folders import read_folder
+    from cst.data.readers.folders import checked, read_folder
 
+    if path.is_file():
+        return checked(path.parent, [path], None, wanted.strict)
     return read_folder(path, wanted.labels, wanted.strict)

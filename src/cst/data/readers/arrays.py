@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cst.data.collection import Collection, Wanted
+from cst.data.readers import ARRAYS
 
 ALONE = ""
 INPUTS, LABELS = ("x", "X", "inputs", "data", "images"), ("y", "labels", "label", "targets")
@@ -20,7 +21,7 @@ def read_arrays(path: Path, wanted: Wanted) -> Collection:
     inputs = content[ALONE] if ALONE in content else _member(content, INPUTS, path, "inputs")
     if inputs.ndim == 0 or not inputs.size:
         raise ValueError(f"{path} is empty: give it at least one batch of samples.")
-    labels = _labels(content, path, wanted.label) if wanted.labels else None
+    labels = _labels(content, path, wanted.label, wanted.label_flag) if wanted.labels else None
     if labels is not None and len(labels) != len(inputs):
         raise ValueError(f"{path} has {len(inputs)} inputs but {len(labels)} labels: give one label for each input.")
     return Collection("arrays", inputs, [str(row) for row in range(len(inputs))], labels)
@@ -37,6 +38,12 @@ def load_arrays(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not a NumPy array of numbers: write one with numpy.save or numpy.savez.") from None
 
 
+def load_labels(path: Path) -> Any:
+    """The labels in a file of their own, or beside inputs."""
+    content = load_arrays(path)
+    return content[ALONE] if ALONE in content else _member(content, LABELS, path, "labels")
+
+
 def _member(content: dict[str, Any], names: tuple[str, ...], path: Path, what: str) -> Any:
     found = next((name for name in names if name in content), None)
     if found is None:
@@ -44,9 +51,13 @@ def _member(content: dict[str, Any], names: tuple[str, ...], path: Path, what: s
     return content[found]
 
 
-def _labels(content: dict[str, Any], path: Path, label: str | None) -> Any:
-    if label is not None and label.endswith(".npy"):
-        return load_arrays(Path(label))[ALONE]
+def _labels(content: dict[str, Any], path: Path, label: str | None, flag: str) -> Any:
+    if label is not None and Path(label).suffix in ARRAYS:
+        return load_labels(Path(label))
     if ALONE in content:
         raise ValueError(f"{path} holds inputs alone: save labels beside them as .npz, or name an .npy with --label.")
-    return _member(content, (label,) if label else LABELS, path, "labels")
+    if label is None:
+        return _member(content, LABELS, path, "labels")
+    if label not in content:
+        raise ValueError(f"{path} has no array '{label}' (it has {', '.join(content)}): name one of them with {flag}.")
+    return content[label]

@@ -49,7 +49,8 @@ def read_dataset(path: Path, wanted: Wanted) -> Collection:
     if wanted.text is not None or column is None:
         return collection_of(_columns(dataset), path, wanted)
     items = Pictures(dataset, column)
-    labels = labels_of(_columns(dataset.remove_columns(column)), path, wanted.label) if wanted.labels else None
+    others = _columns(dataset.remove_columns(column))
+    labels = labels_of(others, path, wanted.label, wanted.label_flag) if wanted.labels else None
     names = [str(row) for row in range(len(items))]
     bad = [row for row, trouble in enumerate(problems(items)) if trouble]
     if bad and (wanted.strict or len(bad) == len(items)):

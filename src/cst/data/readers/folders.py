@@ -8,14 +8,25 @@ from dataclasses import replace
 from pathlib import Path
 
 from cst.data.collection import Collection
-from cst.data.images import SUFFIXES, problems
+from cst.data.images import problems
+from cst.data.readers import IMAGES
+
+CLUTTER = ("Thumbs.db", "desktop.ini")
+"""What file managers leave behind."""
 
 
 def read_folder(folder: Path, labelled: bool = True, strict: bool = False) -> Collection:
     """The images under ``folder``; their class is the first folder on the way, if labels are wanted."""
     if labelled:
-        return read_classes(folder, _classes(folder), strict)
-    return checked(folder, image_files(folder), None, strict)
+        found = read_classes(folder, _classes(folder), strict)
+    else:
+        found = checked(folder, image_files(folder), None, strict)
+    others = [path for path in visible_files(folder) if not _is_image(path) and path.name not in CLUTTER]
+    if others:
+        first = others[0].relative_to(folder).as_posix()
+        note = f"{len(others)} files in {folder} do not end like images and are left out, {first} first."
+        found = replace(found, notes=(*found.notes, note))
+    return found
 
 
 def _classes(folder: Path) -> list[str]:
@@ -38,15 +49,24 @@ def read_classes(folder: Path, classes: Sequence[str], strict: bool = False) -> 
     lost = sorted(set(labels) - set(found.labels or ()))
     if lost:
         raise ValueError(f"No image of the class folder {folder / lost[0]} can be read: mend it or remove it.")
-    loose = [path.name for path in folder.iterdir() if path.is_file() and path.suffix.lower() in SUFFIXES]
+    loose = [path.name for path in folder.iterdir() if _is_image(path)]
     if loose:
         note = f"{len(loose)} images lie beside the class folders of {folder} and are left out, {min(loose)} first."
-        found = replace(found, notes=(note,))
+        found = replace(found, notes=(*found.notes, note))
     return found
 
 
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in IMAGES and not path.name.startswith(".") and not path.is_dir()
+
+
 def image_files(folder: Path) -> list[Path]:
-    """Files below ``folder`` that are called like images, in order of their paths, hidden ones left out."""
+    """Files below ``folder`` that are called like images, in order of their paths."""
+    return [path for path in visible_files(folder) if _is_image(path)]
+
+
+def visible_files(folder: Path) -> list[Path]:
+    """Files below ``folder`` in order of their paths, hidden ones left out."""
     found = []
     seen: set[str] = set()
     for place, folders, files in os.walk(folder, followlinks=True):
@@ -56,13 +76,13 @@ def image_files(folder: Path) -> list[Path]:
         seen.add(os.path.realpath(place))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found += [Path(place, name) for name in sorted(files) if not name.startswith(".")]
-    return [path for path in found if path.suffix.lower() in SUFFIXES]
+    return found
 
 
 def checked(folder: Path, files: Sequence[Path], labels: Sequence[str] | None, strict: bool) -> Collection:
     """Those files that can be read; with ``strict`` all must be."""
     if not files:
-        kinds = ", ".join(SUFFIXES)
+        kinds = ", ".join(IMAGES)
         raise ValueError(f"There are no images in {folder}: it needs files that end in one of {kinds}.")
     trouble = problems(files)
     bad = [place for place, reason in enumerate(trouble) if reason]

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import math
+import re
+import reprlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,22 +19,26 @@ from cst.data.collection import Collection, Wanted
 Columns = dict[str, list[Any]]
 
 LABEL = "label"
+_ROW_NUMBERS = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")
+"""What pandas calls an index that it wrote beside the columns."""
 
 
 def collection_of(columns: Columns, path: Path, wanted: Wanted) -> Collection:
     """The part of a table's columns that a task needs."""
-    labels = labels_of(columns, path, wanted.label) if wanted.labels else None
+    labels = labels_of(columns, path, wanted.label, wanted.label_flag) if wanted.labels else None
     names = [str(row) for row in range(len(next(iter(columns.values()))))]
     if wanted.text is not None:
         texts = _texts(_column(columns, wanted.text, path, "--text"), wanted.text, path)
         return Collection("text", texts, names, labels)
-    inputs = wanted.columns or tuple(name for name in columns if name != (wanted.label or LABEL))
+    numbering = [name for name in columns if _ROW_NUMBERS.fullmatch(name)]
+    inputs = wanted.columns or tuple(n for n in columns if n not in (*numbering, wanted.label or LABEL))
     numbers = {name: _column(columns, name, path, "") for name in inputs}
-    return Collection("arrays", _matrix(numbers, path), names, labels, columns=inputs)
+    notes = [f"Column '{name}' of {path} is taken for row numbers and left out." for name in numbering]
+    return Collection("arrays", _matrix(numbers, path), names, labels, columns=inputs, notes=tuple(notes))
 
 
 def labels_of(columns: Columns, path: Path, label: str | None, flag: str = "--label") -> list[Any]:
-    """The column of labels, without a gap."""
+    """The column of labels, without a gap; spaces around a label are none of it."""
     values = _column(columns, label or LABEL, path, flag)
     empty = next((row for row, value in enumerate(values) if _missing(value)), None)
     if empty is not None:
@@ -72,9 +78,12 @@ def _matrix(columns: Columns, path: Path) -> Any:
             rows.append([float(value) for value in values])
         except (TypeError, ValueError, OverflowError):
             wrong = next(row for row, value in enumerate(values) if not _is_number(value))
+            where = f"{path}, row {wrong}: column '{name}'"
+            if _missing(values[wrong]):
+                raise ValueError(f"{where} is empty; fill it in, or drop the row or the column.") from None
             raise ValueError(
-                f"{path}, row {wrong}: column '{name}' holds {values[wrong]!r}, which is no number; drop the column, "
-                "or name a column of text with --text."
+                f"{where} holds {reprlib.repr(values[wrong])}, which is no number; drop the column, or name a column "
+                "of text with --text."
             ) from None
     if not rows:
         raise ValueError(f"{path} has no columns of numbers beside the label: name a column of text with --text.")
@@ -97,7 +106,7 @@ def columns_of(path: Path) -> Columns:
     elif suffix in (".jsonl", ".ndjson"):
         columns = _json_lines(path)
     else:
-        columns = _separated(path, "\t" if suffix == ".tsv" else ",")
+        columns = _separated(path, "\t" if suffix == ".tsv" else None)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{path} has no rows: give it at least one batch of samples.")
     return columns
@@ -111,9 +120,14 @@ def _content(path: Path) -> str:
         raise ValueError(f"{path}, line {line}: not UTF-8; save the file in that encoding.") from None
 
 
-def _separated(path: Path, separator: str) -> Columns:
+def _separated(path: Path, separator: str | None) -> Columns:
+    """Without a separator, a semicolon if the header has one and no comma, as some spreadsheets write it."""
     csv.field_size_limit(2**31 - 1)
-    lines = csv.reader(io.StringIO(_content(path), newline=""), delimiter=separator, strict=True)
+    content = _content(path)
+    if separator is None:
+        first = content.partition("\n")[0]
+        separator = ";" if ";" in first and "," not in first else ","
+    lines = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
     try:
         rows = [row for row in lines if row]
     except csv.Error:
@@ -122,7 +136,7 @@ def _separated(path: Path, separator: str) -> Columns:
         ) from None
     if not rows:
         return {}
-    header = rows[0]
+    header = [name.strip() for name in rows[0]]
     twice = next((name for place, name in enumerate(header) if name in header[:place]), None)
     if twice is not None:
         raise ValueError(f"{path} has two columns called '{twice}': rename one of them.")
