@@ -21,6 +21,7 @@ def test_vectors_with_any_labels(shifted_blobs, tmp_path):
     assert names[probs.argmax(1)].tolist() == predicted.tolist()
     assert adapted.features(target).shape == (120, 256)
     assert len(adapted.history) == 10
+    assert repr(adapted) == "<Adapted: cst on arrays, auto, 3 classes, 10 epochs>"
 
     adapted.save(tmp_path / "saved")
     loaded = cst.load(tmp_path / "saved")

@@ -64,6 +64,10 @@ class Adapted:
         self.model, self.classes, self.config, self.history = model, classes, config, history
         self.inputs, self.tokenizer = inputs, tokenizer
 
+    def __repr__(self) -> str:
+        made = f"{self.config.method} on {self.inputs.kind}, {self.inputs.backbone}, {len(self.classes)} classes"
+        return f"<Adapted: {made}, {len(self.history)} epochs>"
+
     def predict(self, inputs: Any) -> NDArray[Any]:
         """The class of each input, as a label of the kind that training was given."""
         best = self.predict_proba(inputs).argmax(1)

@@ -189,7 +189,7 @@ def test_a_list_of_paths_is_a_list_of_images(photos):
     assert adapted.predict(others).shape == (len(others),)
     with pytest.raises(ValueError, match=r"source must be a pair \(paths of images, labels\)"):
         package.adapt((["a text"] * 8, labels), others)
-    with pytest.raises(ValueError, match=r"nowhere\.png cannot be read as an image"):
+    with pytest.raises(ValueError, match=r"There is no image at nowhere\.png"):
         package.adapt((files, labels), [*others, "nowhere.png"])
 
 

@@ -55,6 +55,8 @@ def open_picture(source: Any) -> Picture:
 
     try:
         return Image.open(io.BytesIO(source) if isinstance(source, bytes) else source)
+    except FileNotFoundError:
+        raise ValueError(f"There is no image at {source}: check the path.") from None
     except Exception as error:
         raise ValueError(unreadable(source, error)) from None
 
