@@ -44,7 +44,7 @@ def _with_notes(
     columns: list[str], lines: list[list[str]], notes: dict[str, str] | None
 ) -> tuple[list[str], list[list[str]]]:
     """A last column for notes, if there are any."""
-    if not notes or not any(notes.values()):
+    if not notes or not any(notes.get(line[0]) for line in lines):
         return columns, lines
     return [*columns, "note"], [[*line, notes.get(line[0], "")] for line in lines]
 
@@ -53,16 +53,17 @@ def by_task(
     rows: list[dict[str, Any]], figure: str = "accuracy", notes: dict[str, str] | None = None
 ) -> tuple[list[str], list[list[str]]]:
     """Methods as lines and tasks as columns, with the average over tasks where a method has them all."""
-    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    tasks = sorted({row["task"] for row in rows})
     lines = []
     for method in dict.fromkeys(row["method"] for row in rows):
         found = {t: [r[figure] for r in rows if (r["method"], r["task"]) == (method, t)] for t in tasks}
         cells = [spread(values, percent) if values else "" for values in found.values()]
-        means = [statistics.mean(values) for values in found.values() if values]
-        average = percent(statistics.mean(means)) if len(means) == len(tasks) else ""
+        if len(tasks) > 1:
+            means = [statistics.mean(values) for values in found.values() if values]
+            cells.append(percent(statistics.mean(means)) if len(means) == len(tasks) else "")
         minutes = statistics.median(row["cpu_minutes"] for row in rows if row["method"] == method)
-        lines.append([method, *cells, average, f"{minutes:.1f}"])
-    return _with_notes(["method", *tasks, "average", "CPU minutes a run"], lines, notes)
+        lines.append([method, *cells, f"{minutes:.1f}"])
+    return _with_notes(["method", *tasks, *["average"] * (len(tasks) > 1), "CPU minutes a run"], lines, notes)
 
 
 FIGURES = {
