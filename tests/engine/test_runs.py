@@ -161,6 +161,17 @@ def test_learning_rates_follow_schedule_and_group(shifted_blobs):
     assert rate("constant", 1000, 5, 10) == 1
 
 
+def test_of_a_large_target_some_samples_are_watched_and_all_are_evaluated(shifted_blobs, tmp_path, monkeypatch):
+    source, labels, target, truth = shifted_blobs
+    seen = truth.copy()
+    seen[np.linspace(0, 119, 40).astype(int)] = (seen[np.linspace(0, 119, 40).astype(int)] + 1) % 3  # those are wrong
+    monkeypatch.setattr("cst.engine.fit.WATCHED", 40)
+    adapted = cst.adapt((source, labels), target, epochs=3, target_labels=seen, out=tmp_path)
+    hits = adapted.predict(target) == seen
+    assert adapted.history[-1]["oracle"]["accuracy"] == pytest.approx(hits[np.linspace(0, 119, 40).astype(int)].mean())
+    assert Run(tmp_path).result["oracle"]["accuracy"] == pytest.approx(hits.mean(), abs=1e-6)
+
+
 def test_a_run_that_diverges_in_its_last_step_leaves_no_model(shifted_blobs, tmp_path):
     source, labels, target, _ = shifted_blobs
     with pytest.raises(FloatingPointError, match=r"diverged in epoch 1 \(the weights are not finite\)"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
@@ -130,3 +130,13 @@ class Task:
     def input_shape(self) -> tuple[int, ...]:
         """The shape of one input."""
         return tuple(self.source.samples.take(torch.tensor([0])).shape[1:])
+
+
+def glimpse(task: Task, most: int) -> Task:
+    """The task with at most ``most`` samples of its target, spread evenly: enough to see how a run stands."""
+    count, labels = len(task.target), task.oracle.target_labels
+    if count <= most:
+        return task
+    places = torch.linspace(0, count - 1, most).long()
+    oracle = replace(task.oracle, target_labels=None if labels is None else labels[places])
+    return replace(task, target=Part(task.target, places), oracle=oracle)

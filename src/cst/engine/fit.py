@@ -14,7 +14,7 @@ from torch import Tensor
 
 from cst.config import Config
 from cst.data.cached import through_frozen
-from cst.data.domains import Samples, Task
+from cst.data.domains import Samples, Task, glimpse
 from cst.data.identity import identity
 from cst.data.loading import ahead, worker_count
 from cst.data.samplers import Uniform
@@ -31,6 +31,8 @@ from cst.terms.contract import Batch, Epoch, Problem, Step
 
 MEMORY = 1024
 """Samples of each domain whose features are kept for selecting alpha."""
+WATCHED = 10_000
+"""Target samples that the oracle looks at after each epoch; of the finished model it looks at all."""
 
 
 StepSamples = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -103,6 +105,7 @@ class Trainer:
         self.sampler: Uniform = make(method.sampling, task.source.labels, *sizes)
         self.memory = Memory(MEMORY, self.batch_size)
         self.task = self._after_frozen_layers()
+        self.watched = glimpse(self.task, WATCHED)
         self.workers = worker_count(config.workers, self.task.source.samples, self.task.target)
         self.history: list[dict[str, Any]] = []
 
@@ -217,7 +220,7 @@ class Trainer:
             "pseudo_label_distribution": [round(float(share), 6) for share in labels],
             "target_head_source_error": round(target_head_error(*self.memory.stacked(), self.task.num_classes), 6),
         }
-        oracle = oracle_metrics(self.model, self.task, self.task.oracle, self.config.workers)
+        oracle = oracle_metrics(self.model, self.watched, self.watched.oracle, self.config.workers)
         if oracle:
             record["oracle"] = oracle
         record |= {name: round(seconds, 3) for name, seconds in times.items()}
