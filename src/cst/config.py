@@ -164,7 +164,7 @@ class Config:
                 raise ValueError(f"{name} must be at least 0, got {value!r}.")
 
         if self.lr == 0:
-            raise ValueError("lr must be positive: nothing would be learned.")
+            raise ValueError("lr must be more than 0: nothing would be learned.")
         if self.momentum >= 1:
             raise ValueError(f"momentum must be below 1, got {self.momentum:g}.")
         self._check_data()

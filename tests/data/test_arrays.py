@@ -63,7 +63,7 @@ def test_bad_data_gets_one_sentence(source, target, sentence):
         ({"epochs": 0}, "epochs must be a whole number"),
         ({"epochs": 2.5}, "epochs must be a whole number"),
         ({"lr": -1}, "lr must be at least 0"),
-        ({"lr": 0}, "lr must be positive"),
+        ({"lr": 0}, "lr must be more than 0"),
         ({"momentum": 2}, "momentum must be below 1"),
         ({"warmup_epochs": 5, "epochs": 2}, r"warmup_epochs \(5\) leaves none of the 2 epochs"),
         ({"weight": {"cycle": -1}}, "not a number of at least 0"),

@@ -143,6 +143,8 @@ def test_a_saved_dataset_of_text_and_of_images(tmp_path, photos):
     assert kind_of(tmp_path / "images", None) == "images"
     found = read(tmp_path / "images", Wanted())
     assert (found.kind, len(found), found.labels) == ("images", 2, ["bar", "disc"])
+    config = Config(source=tmp_path / "images", target=photos[1], label="label")  # the label is the source's alone
+    assert len(own_collections(config)[1]) == len(list(photos[1].iterdir()))
 
     damaged = datasets.Dataset.from_list(
         [

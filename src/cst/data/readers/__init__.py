@@ -53,7 +53,7 @@ def read(path: Path, wanted: Wanted) -> Collection:
         from cst.data.readers.datasets import read_dataset
 
         return read_dataset(path, wanted)
-    if wanted.label is not None:
+    if wanted.labels and wanted.label is not None:
         raise ValueError(f"--label {wanted.label}: the labels of {path} are its class folders; leave the option out.")
     from cst.data.readers.folders import checked, read_folder
 
