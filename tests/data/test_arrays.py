@@ -6,6 +6,7 @@ from torch.utils.data import Dataset, TensorDataset
 
 import cst
 from cst.data.arrays import encode_labels, samples_from, task_from
+from cst.data.domains import UNKNOWN, glimpse
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(40, 6)), np.arange(40) % 4
@@ -230,3 +231,40 @@ def test_bytes_and_numbers_are_told_apart_at_prediction():
     adapted = cst.adapt((images, Y), images, epochs=1)
     with pytest.raises(ValueError, match="trained on bytes"):
         adapted.predict(images.astype(np.float32))
+
+
+PARTLY = np.where(np.arange(40) % 3 == 0, Y, -1)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [int(y) if k else None for y, k in zip(Y, PARTLY >= 0, strict=True)],
+        np.where(PARTLY >= 0, Y, np.nan),
+        torch.tensor(np.where(PARTLY >= 0, Y, np.nan)),
+        pd.Series(np.where(PARTLY >= 0, Y, np.nan)),
+        pd.Series([int(y) if k else None for y, k in zip(Y, PARTLY >= 0, strict=True)], dtype="Int64"),
+    ],
+)
+def test_a_target_may_be_labelled_in_part(labels):
+    task = task_from((X, Y), X, labels)
+    assert task.oracle.target_labels.tolist() == PARTLY.tolist()
+    assert task.notes == ("14 of the target's 40 samples have a label to evaluate with.",)
+
+
+def test_no_label_at_all_is_a_mistake():
+    with pytest.raises(ValueError, match="labels are all missing"):
+        task_from((X, Y), X, [None] * 40)
+    with pytest.raises(ValueError, match="40 inputs but 39 labels"):
+        task_from((X, Y), X, [None, *Y[2:]])
+
+
+@pytest.mark.parametrize(("most", "labelled"), [(20, 14), (14, 14), (5, 5)])
+def test_a_glimpse_of_a_target_prefers_labelled_samples(most, labelled):
+    task = glimpse(task_from((X, Y), X, np.where(PARTLY >= 0, Y, np.nan)), most)
+    truth = task.oracle.target_labels
+    assert len(task.target) == most
+    assert int((truth != UNKNOWN).sum()) == labelled
+    places = [int(abs(X - row.numpy()).sum(1).argmin()) for row in task.target.take(torch.arange(most))]
+    assert places == sorted(places)
+    assert PARTLY[places].tolist() == truth.tolist()

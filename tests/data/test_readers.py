@@ -1,5 +1,6 @@
 """Readers of folders, tables, arrays and saved datasets, and what they say of bad ones."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -263,9 +264,23 @@ def test_labels_of_the_target_come_from_folders_columns_or_files(tmp_path, photo
     table = write_csv(tmp_path / "truth.csv", [["file", "label"], *([n, n.split("-")[0]] for n in reversed(names))])
     assert truth(photos[1], str(table)) == [name.split("-")[0] for name in names]
     short = write_csv(tmp_path / "short.csv", [["file", "label"], [names[0], "bar"]])
-    with pytest.raises(ValueError, match="has no label for"):
-        truth(photos[1], str(short))
+    assert truth(photos[1], str(short)) == ["bar", *[None] * (len(names) - 1)]
+    other = write_csv(tmp_path / "other.csv", [["file", "label"], ["elsewhere.png", "bar"]])
+    with pytest.raises(ValueError, match=f"names no file of the target.*like {names[0]}"):
+        truth(photos[1], str(other))
 
     first = write_csv(tmp_path / "a.csv", [["x", "label"], [1, "u"], [2, "v"]])
-    second = write_csv(tmp_path / "b.csv", [["x", "truth"], [3, "v"], [4, "v"]])
-    assert own_collections(Config(source=first, target=second, target_labels="truth"))[2] == ["v", "v"]
+    second = write_csv(tmp_path / "b.csv", [["x", "truth"], [3, "v"], [4, ""]])
+    assert own_collections(Config(source=first, target=second, target_labels="truth"))[2] == ["v", None]
+
+
+def test_rows_without_text_are_left_out_with_their_labels(tmp_path):
+    table = write_csv(tmp_path / "a.csv", [["review", "stars"], ["fine", "5"], ["  ", "1"], ["bad", "2"]])
+    found = read(table, TEXT)
+    assert (found.items, found.names, found.labels) == (["fine", "bad"], ["0", "2"], ["5", "2"])
+    assert (found.unreadable, found.fault) == (("row 1",), "rows have no text")
+    with pytest.raises(ValueError, match="row 1: column 'review' has no text"):
+        read(table, dataclasses.replace(TEXT, strict=True))
+    truth = write_csv(tmp_path / "truth.csv", [["label"], ["5"], ["1"], ["2"]])
+    config = Config(source=table, target=table, text="review", label="stars", target_labels=str(truth))
+    assert own_collections(config)[2] == ["5", "2"]

@@ -70,5 +70,8 @@ def test_any_task_can_be_resampled_but_not_without_labels():
     task = load_task(Config(resample="iid"))
     assert len(task.source) == len(task.target)
     unlabelled = task_from((np.zeros((4, 2)), [0, 1, 0, 1]), np.ones((4, 2)))
-    with pytest.raises(ValueError, match="needs labels of the target"):
+    with pytest.raises(ValueError, match="needs all labels of the target"):
         resampled(unlabelled, "iid", 0)
+    partly = task_from((np.zeros((4, 2)), [0, 1, 0, 1]), np.ones((4, 2)), [0, None, 1, 1])
+    with pytest.raises(ValueError, match="needs all labels of the target"):
+        resampled(partly, "iid", 0)

@@ -94,6 +94,17 @@ def test_target_labels_change_nothing_but_the_oracle(shifted_blobs):
     }
 
 
+def test_of_a_partly_labelled_target_the_labelled_part_is_evaluated(shifted_blobs, tmp_path):
+    source, labels, target, truth = shifted_blobs
+    known = np.arange(len(truth)) % 4 == 1
+    some = [int(label) if there else None for label, there in zip(truth, known, strict=True)]
+    adapted = cst.adapt((source, labels), target, target_labels=some, out=tmp_path, **SHORT)
+    found = Run(tmp_path).result["oracle"]
+    hits = adapted.predict(target)[known] == truth[known]
+    assert found["accuracy"] == pytest.approx(hits.mean(), abs=1e-6)
+    assert found["pseudo_label_error"] == pytest.approx(1 - hits.mean(), abs=1e-6)
+
+
 def test_records_hold_what_the_epoch_did(shifted_blobs, tmp_path):
     source, labels, target, truth = shifted_blobs
     adapted = cst.adapt((source, labels), target, target_labels=truth, out=tmp_path / "run", ramp_epochs=2, **SHORT)

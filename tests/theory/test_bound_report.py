@@ -99,6 +99,16 @@ def test_larger_neighbourhoods_are_less_robust_and_expand_more(fitted):
     assert report.radii[0].bound is None
 
 
+def test_of_a_partly_labelled_target_the_oracle_sees_the_labelled_part(fitted):
+    model, source, labels, target = fitted
+    known = labels == 1
+    partly = np.where(known, labels, np.nan)
+    report = bound_report(model, task_from((source, labels), target, partly))
+    own = model.eval()(torch.as_tensor(target, dtype=torch.float32)).argmax(1).numpy()
+    assert report.oracle_error == pytest.approx((own != labels)[known].mean())
+    assert report.oracle_class_gap == pytest.approx(1 - known.mean())
+
+
 def test_without_target_labels_there_is_no_oracle_figure(fitted):
     model, source, labels, target = fitted
     report = bound_report(model, task_from((source, labels), target))

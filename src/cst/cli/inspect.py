@@ -67,7 +67,7 @@ def _print(figures: dict[str, Any]) -> None:
         ["classes", *(str(len(d["classes"])) if d["classes"] else "not labelled" for d in domains)],
         ["duplicates within", *(str(d["duplicates"]) for d in domains)],
         ["also in the other domain", *(str(len(set(column))) for column in shared)],
-        ["unreadable files", *(str(len(d["unreadable"])) for d in domains)],
+        ["left out", *(str(len(d["unreadable"])) for d in domains)],
     ]
     print_table(f"Two domains of {figures['kind']}", ["", "source", "target"], rows)
     names = dict.fromkeys(name for d in domains for name in d["classes"] or {})
@@ -84,4 +84,4 @@ def _share(domain: dict[str, Any], name: str) -> str:
     if not domain["classes"]:
         return ""
     count = domain["classes"].get(name, 0)
-    return f"{count:,}  {100 * count / domain['samples']:4.1f} %"
+    return f"{count:,}  {100 * count / sum(domain['classes'].values()):4.1f} %"

@@ -52,8 +52,9 @@ class Predict:
         from cst.engine.evaluation import predict
         from cst.functional import margin
 
+        fault = "has no text" if found.kind == "text" else "cannot be read as an image"
         for name in found.unreadable:
-            print(f"cst: {name} cannot be read as an image and is left out.", file=sys.stderr)
+            print(f"cst: {name} {fault} and is left out.", file=sys.stderr)
         probs = predict(adapted.model, adapted.samples(found.items), workers=self.workers)[1].softmax(-1)
         best, labels, gaps = probs.amax(1), probs.argmax(1), margin(probs)
         rows = zip(found.names, labels.tolist(), best.tolist(), gaps.tolist(), strict=True)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
-from cst.data.domains import DatasetSamples, Labelled, Oracle, Samples, Task, TensorSamples, input_of
+from cst.data.domains import UNKNOWN, DatasetSamples, Labelled, Oracle, Samples, Task, TensorSamples, input_of
 
 CHANNELS = (1, 3, 4)
 
@@ -38,10 +38,16 @@ def task_from(
             f"The source has {len(source_samples)} inputs but {len(labels)} labels: give one label for each input."
         )
     same_inputs(source_samples, target_samples)
-    oracle = Oracle()
-    if target_labels is not None:
-        oracle = Oracle(known_labels(target_labels, classes, len(target_samples)))
-    return Task(name, Labelled(source_samples, labels), target_samples, classes, oracle, columns=columns)
+    truth = None if target_labels is None else known_labels(target_labels, classes, len(target_samples))
+    return Task(
+        name,
+        Labelled(source_samples, labels),
+        target_samples,
+        classes,
+        Oracle(truth),
+        labelled_part(truth),
+        columns=columns,
+    )
 
 
 def columns_of(inputs: Any) -> tuple[str, ...]:
@@ -193,10 +199,16 @@ def encode_labels(labels: Any) -> tuple[Tensor, tuple[Any, ...]]:
 
 
 def known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
-    """Labels of the target as integers; every one must be a class of the source."""
-    values = label_array(labels, "target")
-    if len(values) != count:
-        raise ValueError(f"The target has {count} inputs but {len(values)} labels: give one label for each input.")
+    """Labels of the target as integers, `UNKNOWN` for those that are missing; the others are classes of the source."""
+    gaps = missing(labels)
+    if gaps.any():
+        known = torch.full((len(_as_many(gaps, count)),), UNKNOWN)
+        some = [label for label, gap in zip(_plain(labels), gaps, strict=True) if not gap]
+        if not some:
+            raise ValueError("The target's labels are all missing: give some of them, or none.")
+        known[torch.from_numpy(~gaps)] = known_labels(some, classes, len(some))
+        return known
+    values = _as_many(label_array(labels, "target"), count)
     numbers: dict[Any, int] = {value: number for number, value in enumerate(classes)}
     if not any(value in numbers for value in values.tolist()):  # 1 in one file, "1" in the other
         numbers = {str(value): number for number, value in enumerate(classes)}
@@ -209,21 +221,34 @@ def known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
     return torch.tensor([numbers[value] for value in values.tolist()])
 
 
-def _has_gaps(labels: Any) -> bool:
-    """Whether some label is missing, before NumPy turns it into text."""
+def _as_many(labels: Any, count: int) -> Any:
+    if len(labels) != count:
+        raise ValueError(f"The target has {count} inputs but {len(labels)} labels: give one label for each input.")
+    return labels
+
+
+def labelled_part(truth: Tensor | None) -> tuple[str, ...]:
+    """A sentence for a target that is labelled in part."""
+    if truth is None or UNKNOWN not in truth:
+        return ()
+    return (f"{int((truth != UNKNOWN).sum()):,} of the target's {len(truth):,} samples have a label to evaluate with.",)
+
+
+def missing(labels: Any) -> Any:
+    """Which labels are missing [N], before NumPy turns them into text."""
     if hasattr(labels, "isna"):
-        return bool(np.any(labels.isna()))
-    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
-        return False
-    if not isinstance(labels, list | tuple | np.ndarray):
-        return False
-    return any(label is None or (isinstance(label, float) and label != label) for label in labels)
+        return np.asarray(labels.isna(), dtype=bool).ravel()
+    return np.asarray([label is None or (isinstance(label, float) and label != label) for label in _plain(labels)])
+
+
+def _plain(labels: Any) -> Any:
+    """Labels of any type as Python's own values, in one row."""
+    values = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else labels
+    return np.asarray(values, dtype=object).ravel()
 
 
 def label_array(labels: Any, domain: str) -> Any:
     """One label for each sample, as an array of integers, strings or booleans."""
-    if _has_gaps(labels):
-        raise ValueError(f"The {domain} labels have missing values: every {domain} sample needs a label.")
     values = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -231,6 +256,8 @@ def label_array(labels: Any, domain: str) -> Any:
         raise ValueError(
             f"The {domain} labels have shape {values.shape}: give one label for each input, not one-hot rows."
         )
+    if values.dtype.kind != "f" and missing(labels).any():
+        raise ValueError(f"The {domain} labels have missing values: every {domain} sample needs a label.")
     if values.dtype.kind == "O":
         values = np.asarray(values.tolist())
     if values.dtype.kind == "S":

@@ -24,8 +24,9 @@ class Wanted:
         label: the column, or the file, that holds the labels.
         labels: whether labels are wanted; those of a target are not looked at.
         columns: the columns that are inputs, in this order; without them all but the label.
-        strict: refuse a file that cannot be read instead of leaving it out.
+        strict: refuse a file that cannot be read, or a row without text, instead of leaving it out.
         label_flag: the option that named the label.
+        gaps: whether labels may be missing, as some of a target may.
     """
 
     text: str | None = None
@@ -34,6 +35,7 @@ class Wanted:
     columns: tuple[str, ...] = ()
     strict: bool = False
     label_flag: str = "--label"
+    gaps: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Collection:
         items: one for each sample.
         names: what to call each sample: a file or a row.
         labels: of any type, if there are any.
-        unreadable: files that were left out.
+        unreadable: files, or rows without text, that were left out.
         columns: where the numbers of a table come from.
         notes: what else was noticed, one sentence each.
     """
@@ -60,6 +62,11 @@ class Collection:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with those that were left out."""
+        return "rows have no text" if self.kind == "text" else "files cannot be read"
 
     def pick(self, places: Sequence[int]) -> Collection:
         """The samples at ``places`` alone."""
@@ -113,7 +120,7 @@ def task_of(
     tokenizer: Any = None,
 ) -> Task:
     """A checked task; ``target_labels`` and ``test`` serve evaluation only."""
-    from cst.data.arrays import encode_labels, known_labels, same_inputs
+    from cst.data.arrays import encode_labels, known_labels, labelled_part, same_inputs
     from cst.data.domains import Labelled, Oracle, Task
 
     same_kind(source, target)
@@ -140,7 +147,7 @@ def task_of(
             samples_of(test.kind, test.items, config, "test", tokenizer), known_labels(test.labels, classes, len(test))
         )
     left_out = [
-        f"{len(c.unreadable)} of the {domain}'s files cannot be read and are left out: {_some(c.unreadable)}."
+        f"{len(c.unreadable)} of the {domain}'s {c.fault} and are left out: {_some(c.unreadable)}."
         for domain, c in (("source", source), ("target", target))
         if c.unreadable
     ]
@@ -150,7 +157,7 @@ def task_of(
         others,
         classes,
         Oracle(truth, held_out),
-        (*notes, *source.notes, *target.notes, *left_out),
+        (*notes, *source.notes, *target.notes, *left_out, *labelled_part(truth)),
         source.kind,
         views_of(source.kind),
         source.columns,

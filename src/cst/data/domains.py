@@ -85,6 +85,9 @@ def input_of(item: Any) -> Any:
     return item[0] if isinstance(item, tuple | list) else item
 
 
+UNKNOWN = -1
+
+
 @dataclass(frozen=True)
 class Labelled:
     """A domain with labels 0..K-1."""
@@ -98,7 +101,10 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Oracle:
-    """Labels of the target, for evaluation only: of its training samples, and a held-out test set."""
+    """Labels of the target, for evaluation only: of its training samples, and a held-out test set.
+
+    Of a target that is labelled in part the other labels are `UNKNOWN`.
+    """
 
     target_labels: Tensor | None = None
     test: Labelled | None = None
@@ -133,10 +139,18 @@ class Task:
 
 
 def glimpse(task: Task, most: int) -> Task:
-    """The task with at most ``most`` samples of its target, spread evenly: enough to see how a run stands."""
+    """The task with at most ``most`` samples of its target, labelled ones first, otherwise spread evenly."""
     count, labels = len(task.target), task.oracle.target_labels
     if count <= most:
         return task
-    places = torch.linspace(0, count - 1, most).long()
+    known = torch.zeros(count, dtype=torch.bool) if labels is None else labels != UNKNOWN
+    first = _evenly(known.nonzero().flatten(), most)
+    places = torch.cat([first, _evenly((~known).nonzero().flatten(), most - len(first))]).sort().values
     oracle = replace(task.oracle, target_labels=None if labels is None else labels[places])
     return replace(task, target=Part(task.target, places), oracle=oracle)
+
+
+def _evenly(places: Tensor, most: int) -> Tensor:
+    if len(places) <= most:
+        return places
+    return places[torch.linspace(0, len(places) - 1, most).long()]

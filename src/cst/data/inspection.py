@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cst.data.arrays import encode_labels, known_labels, label_array, same_inputs, samples_from
+from cst.data.arrays import encode_labels, known_labels, label_array, missing, same_inputs, samples_from
 from cst.data.collection import Collection, same_kind
 
 
@@ -52,15 +52,17 @@ def domain_figures(collection: Collection, labels: Sequence[Any] | None, prints:
         "classes": dict(sorted(counted.items())) if counted else None,
         "duplicates": len(prints) - len(set(prints)),
         "unreadable": list(collection.unreadable),
+        "fault": collection.fault,
     }
 
 
 def _as_classes(labels: Sequence[Any]) -> Sequence[Any]:
-    """Labels as training takes them: 1.0 is the class 1."""
+    """Labels as training takes them, those that are there: 1.0 is the class 1."""
+    there = [label for label, gap in zip(labels, missing(labels), strict=True) if not gap]
     try:
-        return label_array(labels, "source").tolist()  # type: ignore[no-any-return]
+        return label_array(there, "source").tolist()  # type: ignore[no-any-return]
     except ValueError:
-        return labels
+        return there
 
 
 def refusals(source: Collection, target: Collection, target_labels: Sequence[Any] | None) -> list[str]:
@@ -93,9 +95,7 @@ def warnings_of(figures: dict[str, Any]) -> list[str]:
         if own["duplicates"]:
             found.append(f"The {domain} holds {own['duplicates']} duplicates.")
         if own["unreadable"]:
-            found.append(
-                f"{len(own['unreadable'])} files of the {domain} cannot be read, {own['unreadable'][0]} first."
-            )
+            found.append(f"{len(own['unreadable'])} of the {domain}'s {own['fault']}, {own['unreadable'][0]} first.")
         counts = list((own["classes"] or {}).values())
         if counts and max(counts) > 10 * min(counts):
             found.append(f"The {domain}'s largest class has {max(counts)} samples, its smallest {min(counts)}.")

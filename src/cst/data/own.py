@@ -58,34 +58,36 @@ def target_labels(path: Path, target: Collection, config: Config) -> list[Any]:
         raise ValueError(
             f"--target-labels {named}: for a folder of images give 'folders' or a .csv with the columns file and label."
         )
-    found = read(path, Wanted(config.text, named, columns=target.columns, label_flag="--target-labels")).labels
+    wanted = Wanted(config.text, named, columns=target.columns, label_flag="--target-labels", gaps=True)
+    found = read(path, wanted).labels
     return [] if found is None else list(found)
 
 
-def _of_folders(names: Sequence[str], path: Path) -> list[str]:
-    loose = next((name for name in names if "/" not in name), None)
-    if loose is not None:
-        raise ValueError(f"{path / loose} lies in no class folder: --target-labels folders needs every image in one.")
-    return [name.partition("/")[0] for name in names]
+def _of_folders(names: Sequence[str], path: Path) -> list[str | None]:
+    """The class folder of each image; None for an image that lies in none."""
+    if not any("/" in name for name in names):
+        raise ValueError(f"{path / names[0]} lies in no class folder, nor does another image: there are no labels.")
+    return [name.partition("/")[0] if "/" in name else None for name in names]
 
 
 def _of_table(path: Path, target: Collection) -> list[Any]:
     from cst.data.readers.tables import columns_of, labels_of
 
     columns = columns_of(path)
-    labels = labels_of(columns, path, None, "the header 'label'")
+    labels = labels_of(columns, path, None, "the header 'label'", gaps=True)
     if "file" not in columns and target.kind == "images":
         raise ValueError(f"{path} has no column 'file': the labels of images need the name of each.")
     if "file" not in columns:
         return _as_many(labels, target, str(path))
     known = dict(zip(columns["file"], labels, strict=True))
-    missing = next((name for name in target.names if name not in known), None)
-    if missing is not None:
-        raise ValueError(f"{path} has no label for {missing}: its column 'file' needs every file of the target.")
-    return [known[name] for name in target.names]
+    if not any(name in known for name in target.names):
+        raise ValueError(f"{path} names no file of the target in its column 'file': write them like {target.names[0]}.")
+    return [known.get(name) for name in target.names]
 
 
 def _as_many(labels: list[Any], target: Collection, where: str) -> list[Any]:
+    if target.kind == "text" and len(labels) == len(target) + len(target.unreadable):
+        return [labels[int(row)] for row in target.names]
     if len(labels) != len(target):
         raise ValueError(f"{where} has {len(labels)} labels for {len(target)} samples of the target: give one each.")
     return labels

@@ -7,7 +7,7 @@ import dataclasses
 import torch
 from torch import Tensor
 
-from cst.data.domains import Labelled, Oracle, Part, Task
+from cst.data.domains import UNKNOWN, Labelled, Oracle, Part, Task
 
 PER_CLASS = 1000
 LABEL_SHIFT = (1800, 1440, 1152, 922, 737, 590, 472, 377, 302, 240, 193, 154)
@@ -29,8 +29,10 @@ def resampled(task: Task, how: str, seed: int) -> Task:
     experiment on labelled data: it reads the target's labels to draw by class, before training begins.
     """
     truth = task.oracle.target_labels
-    if truth is None:
-        raise ValueError(f"--resample {how} draws by class and so needs labels of the target: give --target-labels.")
+    if truth is None or UNKNOWN in truth:
+        raise ValueError(
+            f"--resample {how} draws by class and so needs all labels of the target: give them with --target-labels."
+        )
     random = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(truth), generator=random)
     even = [PER_CLASS] * task.num_classes

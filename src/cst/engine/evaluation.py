@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from cst.data.domains import Oracle, Samples, Task
+from cst.data.domains import UNKNOWN, Oracle, Samples, Task
 from cst.data.loading import in_order
 from cst.functional import pseudo_labels, ridge_head, total_variation
 from cst.models.model import Model
@@ -64,8 +64,9 @@ def oracle_metrics(model: Model, task: Task, oracle: Oracle, workers: int | None
     """Figures that look at the target's labels: accuracies on the test set if there is one, else on the target."""
     found: dict[str, float] = {}
     if oracle.target_labels is not None:
-        truth = oracle.target_labels
-        labels = pseudo_labels(predict(model, task.target, workers=workers)[1])
+        known = oracle.target_labels != UNKNOWN
+        truth = oracle.target_labels[known]
+        labels = pseudo_labels(predict(model, task.target, workers=workers)[1])[known]
         shares = (distribution(y, task.num_classes) for y in (labels, truth))
         found["pseudo_label_error"] = 1 - accuracy(labels, truth)
         found["total_variation"] = float(total_variation(*shares))

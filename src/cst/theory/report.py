@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cst.data.domains import Samples, Task
+from cst.data.domains import UNKNOWN, Samples, Task
 from cst.engine.evaluation import predict
 from cst.functional import margin, pseudo_labels, ridge_head
 from cst.models.model import Model
@@ -202,6 +202,8 @@ def _oracle(task: Task, own: Tensor) -> dict[str, float | None]:
     truth = task.oracle.target_labels
     if truth is None:
         return {"oracle_error": None, "oracle_class_gap": None}
+    known = truth != UNKNOWN
+    own, truth = own[known], truth[known]
     shares = [torch.bincount(y, minlength=task.num_classes) / len(y) for y in (task.source.labels, truth)]
     return {"oracle_error": _share(own != truth), "oracle_class_gap": float((shares[0] - shares[1]).abs().max())}
 

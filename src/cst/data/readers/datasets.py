@@ -50,7 +50,7 @@ def read_dataset(path: Path, wanted: Wanted) -> Collection:
         return collection_of(_columns(dataset), path, wanted)
     items = Pictures(dataset, column)
     others = _columns(dataset.remove_columns(column))
-    labels = labels_of(others, path, wanted.label, wanted.label_flag) if wanted.labels else None
+    labels = labels_of(others, path, wanted.label, wanted.label_flag, wanted.gaps) if wanted.labels else None
     names = [str(row) for row in range(len(items))]
     bad = [row for row, trouble in enumerate(problems(items)) if trouble]
     if bad and (wanted.strict or len(bad) == len(items)):

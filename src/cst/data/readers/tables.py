@@ -8,7 +8,6 @@ import json
 import math
 import re
 import reprlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,15 @@ _ROW_NUMBERS = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")
 
 def collection_of(columns: Columns, path: Path, wanted: Wanted) -> Collection:
     """The part of a table's columns that a task needs."""
-    labels = labels_of(columns, path, wanted.label, wanted.label_flag) if wanted.labels else None
+    labels = labels_of(columns, path, wanted.label, wanted.label_flag, wanted.gaps) if wanted.labels else None
     names = [str(row) for row in range(len(next(iter(columns.values()))))]
     if wanted.text is not None:
-        texts = _texts(_column(columns, wanted.text, path, "--text"), wanted.text, path)
-        return Collection("text", texts, names, labels)
+        texts = _column(columns, wanted.text, path, "--text")
+        empty = [row for row, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
+        if empty and (wanted.strict or len(empty) == len(texts)):
+            raise ValueError(f"{path}, row {empty[0]}: column '{wanted.text}' has no text; fill it in or drop the row.")
+        found = Collection("text", texts, names, labels, tuple(f"row {row}" for row in empty))
+        return found.pick(sorted(set(range(len(texts))) - set(empty))) if empty else found
     numbering = [name for name in columns if _ROW_NUMBERS.fullmatch(name)]
     inputs = wanted.columns or tuple(n for n in columns if n not in (*numbering, wanted.label or LABEL))
     numbers = {name: _column(columns, name, path, "") for name in inputs}
@@ -37,11 +40,11 @@ def collection_of(columns: Columns, path: Path, wanted: Wanted) -> Collection:
     return Collection("arrays", _matrix(numbers, path), names, labels, columns=inputs, notes=tuple(notes))
 
 
-def labels_of(columns: Columns, path: Path, label: str | None, flag: str = "--label") -> list[Any]:
-    """The column of labels, without a gap; spaces around a label are none of it."""
-    values = _column(columns, label or LABEL, path, flag)
-    empty = next((row for row, value in enumerate(values) if _missing(value)), None)
-    if empty is not None:
+def labels_of(columns: Columns, path: Path, label: str | None, flag: str, gaps: bool = False) -> list[Any]:
+    """The column of labels, None for a gap where those are allowed; spaces around a label are none of it."""
+    values = [None if _missing(value) else value for value in _column(columns, label or LABEL, path, flag)]
+    empty = next((row for row, value in enumerate(values) if value is None), None)
+    if empty is not None and not gaps:
         raise ValueError(f"{path}, row {empty}: column '{label or LABEL}' is empty; every row of it needs a label.")
     return [value.strip() if isinstance(value, str) else value for value in values]
 
@@ -62,13 +65,6 @@ def _missing(value: Any) -> bool:
         or (isinstance(value, str) and not value.strip())
         or (isinstance(value, float) and math.isnan(value))
     )
-
-
-def _texts(values: Sequence[Any], column: str, path: Path) -> list[str]:
-    for row, value in enumerate(values):
-        if not isinstance(value, str) or not value.strip():
-            raise ValueError(f"{path}, row {row}: column '{column}' has no text; fill it in or drop the row.")
-    return list(values)
 
 
 def _matrix(columns: Columns, path: Path) -> Any:
