@@ -313,6 +313,18 @@ class TestVAT:
         vat = make(term("vat", radius=1e-6), PROBLEM)
         assert vat(step_of(model, target=5 * batch().target)) < 1e-6
 
+    def test_plain_and_perturbed_inputs_share_their_noise(self):
+        torch.manual_seed(0)
+        backbone = nn.Sequential(nn.Linear(INPUTS, FEATURES), nn.BatchNorm1d(FEATURES), nn.Dropout(0.5))
+        model = Model(backbone, nn.Linear(FEATURES, CLASSES)).train()
+        step = step_of(model, target=5 * batch().target)
+        assert make(term("vat", radius=1e-6), PROBLEM)(step) < 1e-6
+        assert all(part.training for part in model.modules())
+        assert (model.features(step.target.inputs) == 0).any()  # there is noise again
+        before = backbone[1].target.running_mean.clone()
+        make(term("vat"), PROBLEM)(step)
+        assert torch.equal(backbone[1].target.running_mean, before)
+
     def test_gradient_reaches_the_model_and_not_the_labels(self):
         model = network()
         torch.manual_seed(0)

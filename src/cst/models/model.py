@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from cst.models.batch_norm import DomainBatchNorm, has_batch_norm, per_domain, untracked
 from cst.models.frozen import Frozen
@@ -112,6 +114,23 @@ class Model(nn.Module):
     def forward(self, inputs: Tensor, domain: str = "target") -> Tensor:
         """Logits [N, K]."""
         return self.classify(self.features(inputs, domain), domain)
+
+    @contextmanager
+    def without_dropout(self) -> Iterator[None]:
+        """What passes differ in is their inputs alone; batch norm goes by the batch as before."""
+        noisy = [
+            part
+            for half in (self.backbone, self.head)
+            for part in half.modules()
+            if part.training and not isinstance(part, _BatchNorm)
+        ]
+        for part in noisy:
+            part.training = False
+        try:
+            yield
+        finally:
+            for part in noisy:
+                part.training = True
 
     def through(self, part: nn.Module, inputs: Tensor, domain: str = "target", track: bool = True) -> Tensor:
         """Send ``inputs`` through a part of a network with the batch-norm statistics of ``domain``."""

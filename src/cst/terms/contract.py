@@ -7,6 +7,7 @@ logs, moves tensors or meets a label of the target: a step has no field for one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -37,6 +38,9 @@ class Network(Protocol):
 
     def classify(self, features: Tensor, domain: str, track: bool = True) -> Tensor:
         """``g_theta_s``: features [N, d] -> logits [N, K]."""
+
+    def without_dropout(self) -> AbstractContextManager[None]:
+        """Within it, passes differ in their inputs alone."""
 
 
 @dataclass(frozen=True)

@@ -79,10 +79,11 @@ class VAT(Term):
     def forward(self, step: Step) -> Tensor:
         """The divergence at the worst perturbation."""
         views = [(step.target, "target")] + ([(step.source, "source")] if self.source else [])
-        losses = [self._smoothness(step, view.inputs, view.probs.detach(), domain) for view, domain in views]
+        with step.network.without_dropout():  # or the direction that changes most would be the one of the noise
+            losses = [self._smoothness(step, view.inputs, domain) for view, domain in views]
         return sum(losses[1:], start=losses[0])
 
-    def _smoothness(self, step: Step, inputs: Tensor, probs: Tensor, domain: str) -> Tensor:
+    def _smoothness(self, step: Step, inputs: Tensor, domain: str) -> Tensor:
         start = step.network.continuous(inputs)
         scale = spread(start.detach())
 
@@ -91,8 +92,8 @@ class VAT(Term):
             return step.network.classify(moved, domain, False)
 
         shape = torch.where(start.isnan(), 0.0, start).detach()
-        if step.network.shared_statistics:  # the same statistics for the plain inputs as for the perturbed ones
-            probs = logits_of(torch.zeros_like(shape)).softmax(-1).detach()
+        with torch.no_grad():  # the same statistics for the plain inputs as for the perturbed ones
+            probs = logits_of(torch.zeros_like(shape)).softmax(-1)
         radius = self.radius if self.radius is not None else (TOKEN_RADIUS if start.ndim == 3 else RADIUS)
         length = radius * sizes(start).sqrt()
         direction = adversarial_direction(logits_of, shape, probs, 0.05 * length, self.iterations)
