@@ -140,7 +140,7 @@ SUITES |= {
         "digits-parts",
         "From CST to its published code, one part at a time: MNIST to USPS, DTN",
         tuple(
-            replace(variant, config={**variant.config, "task": DIGITS[0], "recipe": "cst/digits", "epochs": 8})
+            replace(variant, config={**variant.config, "task": DIGITS[0], "recipe": "cst/digits", "epochs": 6})
             for variant in (
                 *_variants(
                     "cst",
@@ -152,7 +152,7 @@ SUITES |= {
                 *_variants("source+cycle+confusion(alpha=1.9,temperature=2.5)", {}),
                 *_variants("cst+fixmatch", {"weight": "fixmatch=0.5", "option": "fixmatch.threshold=0.97"}),
                 *_variants("cst+sam", {"option": "sam.adaptive=true,sam.rho=0.5"}),
-                *_variants("cst-official", {}, {"batch_norm": "per-domain"}),
+                *_variants("cst-official", {}),
             )
         ),
     ),
