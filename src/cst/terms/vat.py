@@ -11,7 +11,7 @@ from torch import Tensor
 from cst.terms.contract import Problem, Step, Term
 from cst.tokens import present
 
-RADIUS, TOKEN_RADIUS = 0.2, 0.02
+RADIUS, TOKEN_RADIUS = 0.2, 0.005
 
 
 def divergence(expected: Tensor, logits: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ class VAT(Term):
 
     Args:
         problem: sizes.
-        radius: the share; 0.2, or 0.02 for the word vectors of text, which are many more.
+        radius: the share; 0.2, or 0.005 for the word vectors of text, which are many and meet in one mean.
         iterations: of the power method.
         source: smooth the source too, as VADA does.
     """
