@@ -58,7 +58,7 @@ class Bench:
         if not rows:
             raise ValueError(f"No run in {out} is finished: leave out --show to run the suite.")
         tables = tables_of(suite, rows)
-        seeds = "one seed" if self.seeds == 1 else f"at most {self.seeds} seeds each, mean and deviation"
+        seeds = "one seed," if self.seeds == 1 else f"at most {self.seeds} seeds each, mean and deviation"
         finished = f"{len(rows)} of {len(jobs)} runs, {seeds} in %"
         for heading, columns, lines in tables:
             print_table(f"{suite.title}: {heading}; {finished}", columns, lines)
