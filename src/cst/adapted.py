@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,11 @@ class Adapted:
         """New inputs as the model takes them: arrays, texts, or paths of images."""
         kind = self.inputs.kind
         if kind != "arrays":
-            inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-            if not inputs:
+            if isinstance(inputs, str | os.PathLike):
+                inputs = [inputs]
+            elif not isinstance(inputs, Sequence):  # a sequence may be read as it is asked for
+                inputs = list(inputs)
+            if not len(inputs):
                 raise ValueError("There are no new inputs: give at least one.")
             return samples_of(kind, inputs, self.config, tokenizer=self.tokenizer)
         inputs = in_columns(inputs, self.inputs.columns, "new")

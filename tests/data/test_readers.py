@@ -9,7 +9,7 @@ import pytest
 
 from conftest import write_csv
 from cst.config import Config
-from cst.data.collection import Wanted
+from cst.data.collection import Collection, Wanted
 from cst.data.own import own_collections
 from cst.data.readers import kind_of, read
 
@@ -149,17 +149,35 @@ def test_a_saved_dataset_of_text_and_of_images(tmp_path, photos):
 
     damaged = datasets.Dataset.from_list(
         [
-            {"image": {"bytes": Path(files[0]).read_bytes(), "path": None}, "label": "bar"},
             {"image": None, "label": "bar"},
+            {"image": {"bytes": Path(files[1]).read_bytes(), "path": None}, "label": "disc"},
         ]
     )
     damaged.cast_column("image", datasets.Image()).save_to_disk(str(tmp_path / "damaged"))
     found = read(tmp_path / "damaged", Wanted())
-    assert (len(found), found.unreadable) == (1, ("row 1",))
+    assert (list(found.names), found.labels, found.unreadable) == (["1"], ["disc"], ("row 0",))
+    assert list(found.items) == [Path(files[1]).read_bytes()]
 
     datasets.DatasetDict({"train": texts}).save_to_disk(str(tmp_path / "several"))
     with pytest.raises(ValueError, match=r"several datasets \(train\)"):
         read(tmp_path / "several", Wanted("text"))
+
+
+def test_pictures_beside_one_left_out_are_read_when_they_are_asked_for():
+    class Shelf(list):
+        def __init__(self, books):
+            super().__init__(books)
+            self.read = []
+
+        def __getitem__(self, place):
+            self.read.append(place)
+            return super().__getitem__(place)
+
+    shelf = Shelf([b"a", b"", b"c"])
+    kept = Collection("images", shelf, ["0", "1", "2"]).without([1], "row ")
+    assert (len(kept), kept.names, kept.unreadable, shelf.read) == (2, ["0", "2"], ("row 1",), [])
+    assert kept.items[1] == b"c"
+    assert shelf.read == [2]
 
 
 def test_class_folders_and_loose_images(photos):
@@ -277,7 +295,7 @@ def test_labels_of_the_target_come_from_folders_columns_or_files(tmp_path, photo
 def test_rows_without_text_are_left_out_with_their_labels(tmp_path):
     table = write_csv(tmp_path / "a.csv", [["review", "stars"], ["fine", "5"], ["  ", "1"], ["bad", "2"]])
     found = read(table, TEXT)
-    assert (found.items, found.names, found.labels) == (["fine", "bad"], ["0", "2"], ["5", "2"])
+    assert (list(found.items), found.names, found.labels) == (["fine", "bad"], ["0", "2"], ["5", "2"])
     assert (found.unreadable, found.fault) == (("row 1",), "rows have no text")
     with pytest.raises(ValueError, match="row 1: column 'review' has no text"):
         read(table, dataclasses.replace(TEXT, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from cst.config import Config
@@ -68,14 +68,28 @@ class Collection:
         """What is wrong with those that were left out."""
         return "rows have no text" if self.kind == "text" else "files cannot be read"
 
-    def pick(self, places: Sequence[int]) -> Collection:
-        """The samples at ``places`` alone."""
-        items, names = self.items, self.names
-        labels = None if self.labels is None else [self.labels[i] for i in places]
-        chosen = items[list(places)] if self.kind == "arrays" else [items[i] for i in places]  # type: ignore[call-overload]
-        return Collection(
-            self.kind, chosen, [names[i] for i in places], labels, self.unreadable, self.columns, self.notes
-        )
+    def without(self, bad: Sequence[int], word: str = "") -> Collection:
+        """All but the samples at these places, which are called by name, with a word in front, as left out."""
+        if not bad:
+            return self
+        kept = sorted(set(range(len(self))) - set(bad))
+        labels = None if self.labels is None else [self.labels[i] for i in kept]
+        names, left_out = ([self.names[i] for i in places] for places in (kept, bad))
+        unreadable = tuple(word + name for name in left_out)
+        return replace(self, items=Part(self.items, kept), names=names, labels=labels, unreadable=unreadable)
+
+
+class Part(Sequence[Any]):
+    """Some items of a sequence, which are read when they are asked for."""
+
+    def __init__(self, items: Sequence[Any], places: Sequence[int]) -> None:
+        self.items, self.places = items, places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.items[self.places[place]]
 
 
 def samples_of(kind: str, items: Any, config: Config, domain: str = "new", tokenizer: Any = None) -> Samples:

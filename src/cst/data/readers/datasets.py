@@ -55,8 +55,7 @@ def read_dataset(path: Path, wanted: Wanted) -> Collection:
     bad = [row for row, trouble in enumerate(problems(items)) if trouble]
     if bad and (wanted.strict or len(bad) == len(items)):
         raise ValueError(f"{path}, row {bad[0]}: the image cannot be read; remove the row.")
-    found = Collection("images", items, names, labels, tuple(f"row {row}" for row in bad))
-    return found.pick(sorted(set(range(len(items))) - set(bad))) if bad else found
+    return Collection("images", items, names, labels).without(bad, "row ")
 
 
 class Pictures(Sequence[Any]):

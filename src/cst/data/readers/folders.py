@@ -89,5 +89,4 @@ def checked(folder: Path, files: Sequence[Path], labels: Sequence[str] | None, s
     if bad and (strict or len(bad) == len(files)):
         raise ValueError(trouble[bad[0]])
     names = [path.relative_to(folder).as_posix() for path in files]
-    everything = Collection("images", list(files), names, labels, tuple(names[i] for i in bad))
-    return everything.pick([i for i, reason in enumerate(trouble) if not reason]) if bad else everything
+    return Collection("images", list(files), names, labels).without(bad)

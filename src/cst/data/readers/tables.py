@@ -31,8 +31,7 @@ def collection_of(columns: Columns, path: Path, wanted: Wanted) -> Collection:
         empty = [row for row, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
         if empty and (wanted.strict or len(empty) == len(texts)):
             raise ValueError(f"{path}, row {empty[0]}: column '{wanted.text}' has no text; fill it in or drop the row.")
-        found = Collection("text", texts, names, labels, tuple(f"row {row}" for row in empty))
-        return found.pick(sorted(set(range(len(texts))) - set(empty))) if empty else found
+        return Collection("text", texts, names, labels).without(empty, "row ")
     numbering = [name for name in columns if _ROW_NUMBERS.fullmatch(name)]
     inputs = wanted.columns or tuple(n for n in columns if n not in (*numbering, wanted.label or LABEL))
     numbers = {name: _column(columns, name, path, "") for name in inputs}
