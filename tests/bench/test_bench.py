@@ -83,6 +83,9 @@ def test_a_long_run_tells_how_far_it_is(tmp_path):
 def test_a_part_of_a_suite():
     part = find_suite("digits", "cst, cst-official", "digits:mnist-usps")
     assert [variant.name for variant in part.variants] == ["cst mnist-usps", "cst-official mnist-usps"]
+    with_options = "source+cycle+confusion(alpha=1.9,temperature=2.5)"
+    part = find_suite("digits-parts", f"{with_options},cst-official")
+    assert [variant.method for variant in part.variants] == [with_options, "cst-official"]
     with pytest.raises(ValueError, match=r"Suite 'digits': Unknown method 'cts': did you mean 'cst'\?"):
         find_suite("digits", "cts")
     with pytest.raises(ValueError, match=r"Unknown task 'mnist-svhn'.* Known tasks: mnist-usps, svhn-mnist\."):

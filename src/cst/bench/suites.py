@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import permutations
@@ -176,6 +177,10 @@ SUITES |= {
 """Those after the embedded task read files under CST_DATA."""
 
 
+_BETWEEN = re.compile(r",(?![^(]*\))")
+"""A comma between names, not one between the options of a term."""
+
+
 def find_suite(name: str, methods: str | None = None, tasks: str | None = None) -> Suite:
     """The suite of that name, or the part of it with these methods and tasks (names with commas between)."""
     if name not in SUITES:
@@ -183,7 +188,7 @@ def find_suite(name: str, methods: str | None = None, tasks: str | None = None) 
     suite = SUITES[name]
     for kind, names in (("method", methods), ("task", tasks)):
         if names is not None:
-            suite = _part(suite, kind, [word.strip().rpartition(":")[2] for word in names.split(",")])
+            suite = _part(suite, kind, [word.strip().rpartition(":")[2] for word in _BETWEEN.split(names)])
     return suite
 
 
