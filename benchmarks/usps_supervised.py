@@ -6,7 +6,7 @@ Run: CST_DATA=... python benchmarks/usps_supervised.py --seed 0
 import argparse
 
 import cst
-from cst.data.benchmarks.digits import READERS
+from cst.data.benchmarks.digits import usps
 from cst.data.benchmarks.files import data_root
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -14,7 +14,7 @@ parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--out", default="runs/usps-supervised")
 words = parser.parse_args()
 
-(images, labels), (test, truth) = (READERS["usps"][0](data_root(None), train=part) for part in (True, False))
+(images, labels), (test, truth) = (usps(data_root(None), train=part) for part in (True, False))
 adapted = cst.adapt(
     (images, labels),
     images,

@@ -52,3 +52,4 @@ def test_the_papers_values():
     assert (home.backbone, home.lr, home.epochs, home.schedule) == ("resnet50", 2e-3, 150, "step")
     sentiment = filled("text", recipe="paper/sentiment")
     assert (sentiment.backbone, sentiment.lr, sentiment.optimizer) == ("hf:bert-base-uncased", 5e-4, "sgd")
+    assert (sentiment.warmup_epochs, sentiment.ramp_epochs, sentiment.feature_norm) == (0, 0, False)

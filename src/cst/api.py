@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import nn
 
 from cst.adapted import Adapted
@@ -89,7 +90,8 @@ def adapt(
 
 
 def _kind_of_list(items: Any) -> Kind | None:
-    """``images`` for a list of paths of pictures, ``text`` for one of other texts, ``None`` for anything else."""
+    """``images`` for paths of pictures, ``text`` for other texts in a row, ``None`` for anything else."""
+    items = _listed(items)
     if not isinstance(items, list | tuple) or not all(isinstance(item, str | os.PathLike) for item in items):
         return None
     if all(Path(item).suffix.lower() in IMAGES for item in items):
@@ -97,8 +99,15 @@ def _kind_of_list(items: Any) -> Kind | None:
     return "text" if all(isinstance(item, str) for item in items) else None
 
 
+def _listed(items: Any) -> Any:
+    """A row of values, in an array or a series, as a list; anything else as it is."""
+    array_or_series = isinstance(items, np.ndarray) or hasattr(items, "to_numpy")
+    return items.tolist() if array_or_series and items.ndim == 1 else items
+
+
 def _collection(kind: Kind, items: Sequence[Any], labels: Any = None) -> Collection:
     """The list as a domain; a picture that cannot be read is an error, since its label would be left over."""
+    items = _listed(items)
     if kind == "images":
         items = [Path(item) for item in items]
         if trouble := next(filter(None, problems(items)), None):

@@ -17,7 +17,7 @@ from cst.types import described, fits, plain
 
 Schedule = Literal["step", "inverse", "cosine", "constant"]
 BatchNorm = Literal["joint", "per-domain"]
-Augment = Literal["none", "mild"]
+Augment = Literal["none", "mild", "flip"]
 Head = Literal["linear", "prototype"]
 Optimizer = Literal["sgd", "adamw"]
 Pooling = Literal["mean", "cls"]
@@ -117,7 +117,8 @@ class Config:
     bottleneck: int | None = None
     """Width of a hidden layer in the source head; 0 for a linear head."""
     augment: Augment | None = None
-    """Random views of both domains in training. (default: none; mild for images from files)"""
+    """Random views of both domains in training: mild ones, or flip to mirror images half of the time. (default: none;
+    mild for images from files)"""
     weight: tuple[str, ...] = ()
     """Weight of a term, for instance cycle=2; several with commas, or with the flag again."""
     option: tuple[str, ...] = ()

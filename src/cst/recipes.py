@@ -15,6 +15,8 @@ _PAPER: dict[str, Any] = {
     "schedule": "step",
     "epochs": 150,
     "ramp_epochs": 0,
+    "warmup_epochs": 0,
+    "feature_norm": False,
 }
 _PAPER_IMAGES = {**_PAPER, "lr": 2e-3, "image_size": 224}
 # The published entropy is K times our confusion term, so its weights are multiplied by K: 65 and 12 classes.
@@ -48,6 +50,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "official/visda": {
         **_CODE,
         "backbone": "resnet101",
+        "augment": "flip",
         "lr": 2e-3,
         "bottleneck": 256,
         "epochs": 12,

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 
 import numpy as np
 import pytest
@@ -193,6 +194,17 @@ def test_a_list_of_paths_is_a_list_of_images(photos):
         package.adapt((files, labels), [*others, "nowhere.png"])
 
 
+def test_texts_may_come_as_an_array_or_a_series(reviews, tiny_bert):
+    import pandas as pd
+
+    (texts, labels), (others, _) = reviews
+    rows = {"epochs": 1, "steps_per_epoch": 2, "batch_size": 4}
+    plain = package.adapt((texts, labels), others, "cst", f"hf:{tiny_bert}", **rows).predict_proba(others)
+    for kind in (np.asarray, pd.Series):
+        adapted = package.adapt((kind(texts), labels), kind(others), "cst", f"hf:{tiny_bert}", **rows)
+        np.testing.assert_array_equal(adapted.predict_proba(kind(others)), plain)
+
+
 def test_mixing_tokens_is_refused(reviews, tiny_bert):
     (texts, labels), (others, _) = reviews
     with pytest.raises(ValueError, match="mixmatch would change the inputs"):
@@ -271,6 +283,37 @@ def test_inspect_says_what_training_would_refuse(cst, tmp_path):
     code, out, err = cst(*words[:2], tmp_path / "t.npz", *words[3:], "--target-labels", "y")
     assert code == 0, err
     assert "labels that the source does not have (7)" in " ".join(out.split())
+
+
+def test_inspect_survives_what_training_refuses(cst, tmp_path):
+    np.savez(tmp_path / "one-hot.npz", x=np.ones((4, 2)), y=np.eye(2)[[0, 1, 0, 1]])
+    np.savez(tmp_path / "words.npz", x=np.array([["a", "b"], ["c", "d"]]), y=[0, 1])
+    for name, sentence in (("one-hot", "not one-hot rows"), ("words", "not numbers in a rectangular array")):
+        file = tmp_path / f"{name}.npz"
+        code, out, err = cst("inspect", file, file, "--out", tmp_path / "sheet.png")
+        assert code == 0, err
+        assert sentence in " ".join(out.split())
+
+
+def test_every_copy_of_a_leaked_sample_counts(cst, photos, tmp_path):
+    leaked = next(photos[1].iterdir()).read_bytes()
+    for number in range(3):
+        (photos[0] / "bar" / f"copy{number}.png").write_bytes(leaked)
+    code, _, err = cst("inspect", *photos, "--out", tmp_path / "sheet.png", "--json", tmp_path / "figures.json")
+    assert code == 0, err
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert (figures["source"]["shared"], figures["target"]["shared"]) == (3, 1)
+
+
+def test_a_file_name_that_is_not_utf8(cst, photos, tmp_path):
+    picture = next((photos[0] / "bar").iterdir())
+    try:
+        os.rename(picture, os.fsencode(picture.parent) + b"/caf\xe9.png")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    words = ["train", "--source", photos[0], "--target", photos[1], *TINY_IMAGES]
+    code, _, err = cst(*words, "--out", tmp_path / "run")
+    assert code == 0, err
 
 
 def test_outputs_never_replace_data(mistake, cst, photos, tables, tmp_path):

@@ -5,7 +5,7 @@ import torch
 from torch.utils.data import Dataset, TensorDataset
 
 import cst
-from cst.data.arrays import encode_labels, samples_from, task_from
+from cst.data.arrays import encode_labels, known_labels, samples_from, task_from
 from cst.data.domains import UNKNOWN, glimpse
 
 RANDOM = np.random.default_rng(0)
@@ -193,6 +193,7 @@ def test_images_are_brought_to_one_layout(shape, expected):
 def test_bytes_become_shares():
     samples = samples_from(np.full((2, 4, 4), 255, dtype=np.uint8), "source")
     assert float(samples.take(torch.tensor([0])).max()) == 1.0
+    assert samples.inputs.dtype == torch.uint8, "they stay bytes in memory"
 
 
 def test_datasets_without_length_or_of_several_shapes():
@@ -243,6 +244,8 @@ PARTLY = np.where(np.arange(40) % 3 == 0, Y, -1)
         np.where(PARTLY >= 0, Y, np.nan),
         torch.tensor(np.where(PARTLY >= 0, Y, np.nan)),
         pd.Series(np.where(PARTLY >= 0, Y, np.nan)),
+        [int(y) if k else pd.NA for y, k in zip(Y, PARTLY >= 0, strict=True)],
+        [f"{y}.0" if k else None for y, k in zip(Y, PARTLY >= 0, strict=True)],
         pd.Series([int(y) if k else None for y, k in zip(Y, PARTLY >= 0, strict=True)], dtype="Int64"),
     ],
 )
@@ -250,6 +253,13 @@ def test_a_target_may_be_labelled_in_part(labels):
     task = task_from((X, Y), X, labels)
     assert task.oracle.target_labels.tolist() == PARTLY.tolist()
     assert task.notes == ("14 of the target's 40 samples have a label to evaluate with.",)
+
+
+def test_labels_that_differ_in_their_fraction_alone_stay_apart():
+    classes = ("1", "1.0")
+    assert known_labels(["1", "1.0"], classes, 2).tolist() == [0, 1]
+    with pytest.raises(ValueError, match=r"does not have \(1\.00\)"):
+        known_labels(["1.00"], classes, 1)
 
 
 def test_no_label_at_all_is_a_mistake():

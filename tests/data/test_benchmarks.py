@@ -48,6 +48,7 @@ def test_image_folders(tmp_path, name, family, first, second):
     task = load_task(Config(task=name, data_root=tmp_path, image_size=16))
     assert (len(task.source), len(task.target), task.num_classes) == (benchmark.classes,) * 3
     assert task.oracle.target_labels is not None
+    assert f", {benchmark.domains[first][0][0]} are there." in task.notes[0]
     expected = [benchmark.domains[domain][1] for domain in (first, second)]
     assert [f"of the {count:,} images" in note for count, note in zip(expected, task.notes, strict=True)] == [
         True,
@@ -73,17 +74,20 @@ def test_domainnet_follows_the_lists(tmp_path):
     for domain in ("real", "clipart"):
         for part in ("train", "test"):
             lines = []
-            for number, label in enumerate(("bird", "zebra")):
-                name = f"{domain}/{label}/{part}.jpg"
+            for number in range(40):
+                name = f"{domain}/kind{number:02}/{part}.jpg"
                 draw(tmp_path / "domainnet" / name, "disc", "black", random)
                 lines.append(f"{name} {number}")
-            lines.append(f"{domain}/zebra/gone.jpg 1")
+            lines.append(f"{domain}/kind39/gone.jpg 39")
             (tmp_path / "domainnet" / f"{domain}_{part}_mini.txt").write_text("\n".join(lines) + "\n")
     task = load_task(Config(task="domainnet40:R-C", data_root=tmp_path, image_size=16))
-    assert task.classes == ("bird", "zebra")
-    assert (len(task.source), len(task.target), len(task.oracle.test)) == (2, 2, 2)
+    assert task.classes == tuple(f"kind{number:02}" for number in range(40))
+    assert (len(task.source), len(task.target), len(task.oracle.test)) == (40, 40, 40)
     assert all(path.name == "test.jpg" for path in task.oracle.test.samples.sources)
-    assert "2 of the 3 images of real_train_mini.txt are there." in task.notes
+    assert "40 of the 41 images of real_train_mini.txt are there." in task.notes
+    (tmp_path / "domainnet" / "real_train_mini.txt").write_text("real/kind00/train.jpg 0\nreal/kind01/train.jpg 1\n")
+    with pytest.raises(ValueError, match=r"real_train_mini\.txt has 2 classes instead of 40"):
+        load_task(Config(task="domainnet40:R-C", data_root=tmp_path, image_size=16))
 
 
 REVIEW = """<review>

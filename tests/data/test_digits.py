@@ -82,8 +82,16 @@ def test_tasks_train_on_training_images_and_test_on_test_images(name, sizes, cha
     assert (len(task.source), len(task.target), len(task.oracle.test)) == sizes
     assert task.input_shape == (channels, 32, 32)
     assert task.oracle.test.samples.take(torch.tensor([0])).shape == (1, channels, 32, 32)
-    assert len(task.notes) == 2
-    assert "60 of the 60,000 training images of MNIST are there." in task.notes
+    sets = [word.upper() for word in name.split("-")]
+    wanted = [f"training images of {sets[0]}", f"training images of {sets[1]}", f"test images of {sets[1]}"]
+    assert [note.split(" of the ")[0] for note in task.notes] == [str(size) for size in sizes]
+    assert all(what in note for what, note in zip(wanted, task.notes, strict=True))
+
+
+def test_images_without_labels_are_refused(root):
+    write_idx(root / "MNIST/raw/t10k-labels-idx1-ubyte.gz", np.zeros(15))
+    with pytest.raises(ValueError, match="MNIST has 20 images but 15 labels"):
+        load_task(Config(task="digits:usps-mnist", data_root=root))
 
 
 def test_the_folder_may_come_from_the_environment(root, monkeypatch):

@@ -26,6 +26,9 @@ def test_modes_become_three_channels(tmp_path):
     assert deep.mode == "RGB"
     assert np.asarray(deep)[..., 0].min() == 0
     assert np.asarray(deep)[..., 0].max() == 255
+    transparent = Image.fromarray(values)
+    transparent.info["transparency"] = 63_000
+    assert np.asarray(upright(transparent)).tolist() == np.asarray(deep).tolist()
     clear = upright(Image.new("RGBA", (4, 4), (0, 0, 0, 0)))
     assert np.asarray(clear).min() == 255
     turned = Image.new("RGB", (10, 4))

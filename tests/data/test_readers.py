@@ -226,9 +226,103 @@ def test_both_checks_find_a_jpeg_that_was_cut(tmp_path, check):
     assert "truncated" in getattr(images, check)(tmp_path / "cut.jpg")
 
 
+@pytest.mark.parametrize("check", ["problem", "cut_short"])
+def test_neither_check_minds_what_follows_a_picture_or_how_it_is_called(tmp_path, check):
+    from PIL import Image
+
+    from cst.data import images
+
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "a.jpg")
+    (tmp_path / "longer.jpg").write_bytes((tmp_path / "a.jpg").read_bytes() + bytes(500))
+    (tmp_path / "jpeg.png").write_bytes((tmp_path / "a.jpg").read_bytes())
+    for name in ("longer.jpg", "jpeg.png"):
+        assert getattr(images, check)(tmp_path / name) == ""
+        assert getattr(images, check)((tmp_path / name).read_bytes()) == ""
+
+
+def test_pictures_are_checked_one_after_the_other(photos):
+    """Of a saved dataset no more lie in memory than are being checked."""
+    from cst.data.images import problems
+
+    class Shelf(list):
+        def __iter__(self):
+            raise AssertionError("all pictures at once")
+
+    assert problems(Shelf(photos[0].rglob("*.png"))) == [""] * 24
+
+
+def test_a_table_on_disk_gives_the_columns_that_are_asked_for(tmp_path, monkeypatch):
+    import datasets
+    from pyarrow import parquet
+
+    rows = [["review", "stars", "vector"], ["fine", "5", [0.5] * 8], ["bad", "1", [0.1] * 8]]
+    as_parquet(tmp_path / "a.parquet", rows)
+    asked, read_table = [], parquet.read_table
+    monkeypatch.setattr(
+        parquet, "read_table", lambda path, columns: asked.extend(columns) or read_table(path, columns=columns)
+    )
+    assert list(read(tmp_path / "a.parquet", TEXT).items) == ["fine", "bad"]
+    assert asked == ["stars", "review"]
+
+    table = datasets.Dataset.from_dict({"review": ["fine", "bad"], "stars": [5, 1], "vector": [[0.5], [0.1]]})
+    table.with_format("numpy", columns=["vector"]).save_to_disk(str(tmp_path / "saved"))
+    found = read(tmp_path / "saved", TEXT)
+    assert (list(found.items), found.labels) == (["fine", "bad"], [5, 1])
+
+
+def test_half_of_a_character_does_not_stop_a_text(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"review": "good \\ud83d", "stars": "1\\ude00"}\n' * 2)
+    found = read(tmp_path / "a.jsonl", TEXT)
+    assert list(found.items) == ["good \ufffd"] * 2
+    assert found.labels == ["1\ufffd"] * 2
+
+
+def test_text_as_bytes_or_as_a_number(tmp_path):
+    table = as_parquet(tmp_path / "a.parquet", [["review", "stars"], ["schön".encode(), "5"], [b"bad", "1"]])
+    assert list(read(table, TEXT).items) == ["schön", "bad"]
+    (tmp_path / "a.jsonl").write_text('{"review": 5, "stars": 1}\n{"review": "good", "stars": 2}\n')
+    assert list(read(tmp_path / "a.jsonl", TEXT).items) == ["5", "good"]
+
+
+def test_a_column_of_labels_may_have_empty_lines(tmp_path):
+    target = write_csv(tmp_path / "t.csv", [["review"], ["a"], [" "], ["c"], ["d"]])
+    (tmp_path / "truth.csv").write_text("label\np\nn\n\np\n\n")
+    source = write_csv(tmp_path / "s.csv", [["review", "label"], ["u", "p"], ["v", "n"]])
+    config = Config(source=source, target=target, text="review", target_labels=str(tmp_path / "truth.csv"))
+    assert own_collections(config)[2] == ["p", None, "p"]
+    (tmp_path / "truth.csv").write_text("label\np\nn\np\n")  # as many as there are texts, but of which rows?
+    with pytest.raises(ValueError, match="3 labels for 4 samples"):
+        own_collections(config)
+
+
+def test_a_file_has_one_label(photos, tmp_path):
+    name = sorted(path.name for path in photos[1].iterdir())[0]
+    table = write_csv(tmp_path / "truth.csv", [["file", "label"], [name, "bar"], [name, "disc"]])
+    with pytest.raises(ValueError, match=f"names {name} twice, with the labels bar and disc"):
+        own_collections(Config(source=photos[0], target=photos[1], target_labels=str(table)))
+
+
+def test_arrays_of_python_objects_name_themselves(tmp_path):
+    x, objects = np.ones((3, 2)), np.array(["u", "v", None], dtype=object)
+    np.savez(tmp_path / "a.npz", x=x, y=objects)
+    with pytest.raises(ValueError, match=r"array 'y' holds Python objects.*astype\(str\)"):
+        read(tmp_path / "a.npz", Wanted())
+    np.savez(tmp_path / "b.npz", x=x, y=[0, 1, 0], other=objects)
+    assert list(read(tmp_path / "b.npz", Wanted()).labels) == [0, 1, 0]
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", np.array([0, 1, 0]))
+    (tmp_path / "y.npy").rename(tmp_path / "Y.NPY")
+    assert list(read(tmp_path / "x.npy", Wanted(label=str(tmp_path / "Y.NPY"))).labels) == [0, 1, 0]
+    np.save(tmp_path / "one.npy", np.array(1))
+    with pytest.raises(ValueError, match="3 inputs but 1 labels"):
+        read(tmp_path / "x.npy", Wanted(label=str(tmp_path / "one.npy")))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
+        ("a.jsonl", b'{"review": {"body": "fine"}, "stars": 5}\n', "row 0: column 'review' holds .*, which is no text"),
         ("a.csv", b"review,stars\nfine\n", "row 0: 1 fields instead of 2"),
         ("a.csv", b"review,review\nfine,5\n", "two columns called 'review'"),
         ("a.csv", b"review,stars\n", "has no rows"),

@@ -254,6 +254,21 @@ def test_composition_shares_forward_passes(shifted_blobs):
     assert passes("dann+vat") == 5, "the plain one of VAT has no dropout, so the others cannot share it"
 
 
+def test_flip_mirrors_half_of_the_images_and_nothing_else(shifted_blobs):
+    from cst.data.views import flip
+
+    torch.manual_seed(0)
+    images = torch.rand(200, 1, 4, 5)
+    views = flip(images)
+    mirrored = (views == images.flip(-1)).flatten(1).all(1)
+    plain = (views == images).flatten(1).all(1)
+    assert (mirrored ^ plain).all()
+    assert 70 < mirrored.sum() < 130
+    source, labels, target, _ = shifted_blobs
+    with pytest.raises(ValueError, match="--augment flip mirrors images, but the data are none"):
+        cst.adapt((source, labels), target, augment="flip", **SHORT)
+
+
 def test_what_terms_own_is_trained_and_checkpointed(shifted_blobs, tmp_path):
     from cst.data.arrays import task_from
     from cst.engine.fit import Trainer

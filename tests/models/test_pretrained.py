@@ -134,6 +134,21 @@ def test_an_image_model_of_transformers(tmp_path):
     assert architecture["model_type"] == "vit"
 
 
+def test_a_pooler_that_was_not_pretrained_is_left_out(tmp_path):
+    from transformers import ViTConfig, ViTForImageClassification
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    classifier = ViTForImageClassification(ViTConfig(image_size=64, patch_size=16, **sizes)).eval()
+    classifier.save_pretrained(str(tmp_path / "vit"))
+    config, inputs = Config(backbone=f"hf:{tmp_path / 'vit'}"), torch.rand(2, 3, 64, 64)
+    prepare, backbone, architecture = build_network(config, "images", (3, 64, 64), nn.Identity)
+    with torch.no_grad():
+        wanted = classifier.vit(pixel_values=prepare(inputs)).last_hidden_state.mean(1)
+        torch.testing.assert_close(backbone.eval()(prepare(inputs)), wanted)
+    again = build_network(config, "images", (3, 64, 64), nn.Identity, architecture)[1]
+    again.load_state_dict(backbone.state_dict())
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [

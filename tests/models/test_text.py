@@ -12,7 +12,7 @@ from cst.data.views import TOKENS, drop_tokens
 from cst.models.backbones import build_network
 from cst.models.frozen import Frozen
 from cst.models.model import Model
-from cst.models.text import find_tokenizer
+from cst.models.text import find_tokenizer, split, text_backbone
 from cst.terms.contract import Batch, Problem, Step
 from cst.terms.vat import VAT, sizes, spread
 from cst.tokens import NO_TOKEN, joined, present
@@ -107,6 +107,41 @@ def test_outputs_of_frozen_layers_are_computed_once_and_kept(tiny_bert, tmp_path
     assert all(torch.equal(a, b) for a, b in zip(first.target.sequences, again.target.sequences, strict=True))
     monkeypatch.setattr("cst.data.cached.MOST", 10)
     assert through_frozen(task, prepare) is task
+
+
+def test_layers_that_are_more_than_a_row_cannot_be_frozen(tmp_path):
+    from transformers import DebertaV2Config, DebertaV2Model, ElectraConfig, ElectraModel
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    convolved = DebertaV2Model(DebertaV2Config(vocab_size=50, conv_kernel_size=3, **sizes))
+    projected = ElectraModel(ElectraConfig(vocab_size=50, embedding_size=16, **sizes))
+    for network in (convolved, projected):
+        with pytest.raises(ValueError, match="cannot be frozen one by one: leave out --freeze"):
+            split(network, 1)
+
+
+def test_positions_that_a_network_keeps_for_itself(tmp_path):
+    from transformers import RobertaConfig, RobertaModel
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    RobertaModel(RobertaConfig(vocab_size=50, max_position_embeddings=34, **sizes)).save_pretrained(str(tmp_path))
+    assert text_backbone(Config(backbone=f"hf:{tmp_path}", max_length=32), None)
+    with pytest.raises(ValueError, match="reads at most 32 tokens"):
+        text_backbone(Config(backbone=f"hf:{tmp_path}", max_length=33), None)
+
+
+def test_frozen_outputs_of_pictures_are_one_tensor(tmp_path):
+    from cst.data.arrays import task_from
+
+    torch.manual_seed(0)
+    images = torch.rand(70, 3, 8, 8)
+    task = task_from((images, torch.arange(70) % 2), images[:40])
+    frozen = torch.nn.Conv2d(3, 4, 3)
+    for folder in (None, tmp_path):
+        kept = through_frozen(task, frozen, folder)
+        with torch.no_grad():
+            torch.testing.assert_close(kept.source.samples.inputs, frozen(images))
+        assert len(kept.target) == 40
 
 
 def test_views_hide_tokens_but_never_the_first(tokens):

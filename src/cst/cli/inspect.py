@@ -59,14 +59,13 @@ class Inspect:
 
 def _print(figures: dict[str, Any]) -> None:
     domains = figures["source"], figures["target"]
-    shared = list(zip(*figures["shared"], strict=True)) or [(), ()]
     size = [f"{d['size']['least']} / {d['size']['median']} / {d['size']['most']}" for d in domains]
     rows = [
         ["samples", *(f"{d['samples']:,}" for d in domains)],
         [f"{domains[0]['size_unit']}, least / median / most", *size],
         ["classes", *(str(len(d["classes"])) if d["classes"] else "not labelled" for d in domains)],
         ["duplicates within", *(str(d["duplicates"]) for d in domains)],
-        ["also in the other domain", *(str(len(set(column))) for column in shared)],
+        ["also in the other domain", *(str(d["shared"]) for d in domains)],
         ["left out", *(str(len(d["unreadable"])) for d in domains)],
     ]
     print_table(f"Two domains of {figures['kind']}", ["", "source", "target"], rows)

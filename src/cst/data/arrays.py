@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
-from cst.data.domains import UNKNOWN, DatasetSamples, Labelled, Oracle, Samples, Task, TensorSamples, input_of
+from cst.data.domains import UNKNOWN, DatasetSamples, Labelled, Oracle, Samples, Task, TensorSamples, input_of, scaled
 
 CHANNELS = (1, 3, 4)
 
@@ -104,7 +105,7 @@ def _dataset_samples(dataset: Any, domain: str, as_images: bool) -> Samples:
         raise ValueError(_empty(domain))
 
     def convert(item: Any) -> Tensor:
-        return _standard_layout(_tensor(item, domain, as_images)[0][None], as_images)[0]
+        return scaled(_standard_layout(_tensor(item, domain, as_images)[0][None], as_images)[0])
 
     return DatasetSamples(dataset, convert, _tensor(input_of(dataset[0]), domain, as_images)[1])
 
@@ -141,7 +142,7 @@ def _dataset_labels(dataset: Any, count: int) -> Sequence[Any]:
 
 
 def _tensor(inputs: Any, domain: str, as_images: bool) -> tuple[Tensor, bool]:
-    """Finite numbers as a tensor, and whether they came as bytes. Floating point unless the network is the user's."""
+    """Finite numbers as a tensor, and whether they are bytes. Floating point unless the network is the user's."""
     if np.ma.is_masked(inputs):
         raise ValueError(f"The {domain} inputs have masked values: fill them in, or drop their rows.")
     try:
@@ -155,8 +156,8 @@ def _tensor(inputs: Any, domain: str, as_images: bool) -> tuple[Tensor, bool]:
         raise ValueError(f"The {domain} inputs are complex: give real numbers.")
     bytes_in = tensor.dtype == torch.uint8
     if bytes_in:
-        tensor = tensor.float() / 255
-    elif as_images or tensor.is_floating_point():
+        return tensor, True
+    if as_images or tensor.is_floating_point():
         tensor = tensor.float()
     if not torch.isfinite(tensor).all():
         rows = (~torch.isfinite(tensor)).reshape(len(tensor), -1).any(1)
@@ -164,7 +165,7 @@ def _tensor(inputs: Any, domain: str, as_images: bool) -> tuple[Tensor, bool]:
             f"The {domain} inputs have NaN or infinite values in {int(rows.sum())} of {len(rows)} samples "
             f"(first: sample {int(rows.nonzero()[0])}): remove or impute them."
         )
-    return tensor, bytes_in
+    return tensor, False
 
 
 def _plain_array(inputs: Any) -> Any:
@@ -210,15 +211,24 @@ def known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
         return known
     values = _as_many(label_array(labels, "target"), count)
     numbers: dict[Any, int] = {value: number for number, value in enumerate(classes)}
-    if not any(value in numbers for value in values.tolist()):  # 1 in one file, "1" in the other
-        numbers = {str(value): number for number, value in enumerate(classes)}
-        values = np.asarray([str(value) for value in values.tolist()])
+    if not any(value in numbers for value in values.tolist()):  # 1 in one file, "1" or "1.0" in the other
+        for spelled in (str, without_fraction):
+            numbers = {spelled(value): number for number, value in enumerate(classes)}
+            words = np.asarray([spelled(value) for value in values.tolist()])
+            if len(numbers) == len(classes) and any(word in numbers for word in words.tolist()):
+                values = words
+                break
     strange = sorted({str(v) for v in values.tolist() if v not in numbers})
     if strange:
         raise ValueError(
             f"The target has labels that the source does not have ({', '.join(strange[:5])}): both must share classes."
         )
     return torch.tensor([numbers[value] for value in values.tolist()])
+
+
+def without_fraction(label: Any) -> str:
+    """A label as text, a whole number as such: '1' for 1, 1.0 and '1.0'."""
+    return re.sub(r"^([+-]?\d+)\.0+$", r"\1", str(label))
 
 
 def _as_many(labels: Any, count: int) -> Any:
@@ -238,7 +248,15 @@ def missing(labels: Any) -> Any:
     """Which labels are missing [N], before NumPy turns them into text."""
     if hasattr(labels, "isna"):
         return np.asarray(labels.isna(), dtype=bool).ravel()
-    return np.asarray([label is None or (isinstance(label, float) and label != label) for label in _plain(labels)])
+    return np.asarray([_is_gap(label) for label in _plain(labels)])
+
+
+def _is_gap(label: Any) -> bool:
+    return (
+        label is None
+        or (isinstance(label, float) and label != label)
+        or type(label).__name__ in ("NAType", "NaTType")  # those of pandas
+    )
 
 
 def _plain(labels: Any) -> Any:

@@ -16,6 +16,7 @@ from cst.data.loading import in_order
 from cst.tokens import padded, present
 
 BATCH = 32
+FORMAT = b"2"
 MOST = 4 * 2**30
 """Bytes that may be kept; larger domains go through the frozen layers at every step."""
 
@@ -62,28 +63,30 @@ def _kept(samples: Samples, frozen: nn.Module, folder: Path | None, workers: int
     return _samples(torch.load(file, weights_only=True, mmap=True))
 
 
-def _samples(outputs: list[Tensor]) -> Samples:
-    if outputs[0].ndim == 2:
-        return VectorSequences(tuple(outputs))
-    return TensorSamples(torch.stack(outputs))
+def _samples(outputs: Tensor | list[Tensor]) -> Samples:
+    return TensorSamples(outputs) if isinstance(outputs, Tensor) else VectorSequences(tuple(outputs))
 
 
 @torch.no_grad()
-def _outputs(samples: Samples, frozen: nn.Module, workers: int | None) -> list[Tensor]:
+def _outputs(samples: Samples, frozen: nn.Module, workers: int | None) -> Tensor | list[Tensor]:
     """One output for each sample; those of texts as long as the text."""
-    outputs: list[Tensor] = []
+    sequences: list[Tensor] = []
+    together, start = torch.empty(0), 0
     for inputs in in_order(samples, BATCH, workers):
         made = frozen(inputs.to(_device(frozen))).cpu()
         if made.ndim == 3:
-            outputs += [sequence[there].clone() for sequence, there in zip(made, present(made), strict=True)]
-        else:
-            outputs += [output.clone() for output in made]
-    return outputs
+            sequences += [sequence[there].clone() for sequence, there in zip(made, present(made), strict=True)]
+            continue
+        if not start:
+            together = torch.empty(len(samples), *made.shape[1:], dtype=made.dtype)
+        together[start : start + len(made)] = made
+        start += len(made)
+    return sequences or together
 
 
 def _fingerprint(samples: Samples, frozen: nn.Module, workers: int | None) -> str:
     """A name for the outputs: of the weights and of all inputs."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(FORMAT)
     for name, value in frozen.state_dict().items():
         digest.update(name.encode())
         digest.update(value.cpu().contiguous().numpy().tobytes())

@@ -36,8 +36,13 @@ class TensorSamples:
         return len(self.inputs)
 
     def take(self, indices: Tensor, seed: int | None = None) -> Tensor:
-        """Index the tensor."""
-        return self.inputs[indices]
+        """Index the tensor; bytes become 0..1."""
+        return scaled(self.inputs[indices])
+
+
+def scaled(inputs: Tensor) -> Tensor:
+    """Bytes as numbers 0..1, numbers as they are."""
+    return inputs.float() / 255 if inputs.dtype == torch.uint8 else inputs
 
 
 @dataclass(frozen=True)

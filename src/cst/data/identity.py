@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def _contents(samples: Samples) -> Iterator[bytes]:
             yield tokens.numpy().tobytes()
     elif isinstance(samples, ImageFiles) and all(isinstance(source, Path) for source in samples.sources):
         for file in samples.sources:
-            yield f"{file.name} {file.stat().st_size}\n".encode()
+            yield os.fsencode(file.name) + f" {file.stat().st_size}\n".encode()
     else:
         places = torch.linspace(0, len(samples) - 1, min(SOME, len(samples))).long()
         yield samples.take(places).contiguous().numpy().tobytes()

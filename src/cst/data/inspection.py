@@ -18,12 +18,18 @@ from cst.data.collection import Collection, same_kind
 def fingerprints(collection: Collection) -> list[str]:
     """What is equal for equal samples: of a file's bytes, of a text without its spaces and capitals, of a row."""
     if collection.kind == "text":
-        contents = (" ".join(text.lower().split()).encode() for text in collection.items)
+        contents = (" ".join(text.lower().split()).encode("utf-8", "replace") for text in collection.items)
     elif collection.kind == "images":
         contents = (item if isinstance(item, bytes) else Path(item).read_bytes() for item in collection.items)
     else:
-        contents = (np.asarray(row, dtype=np.float64).tobytes() for row in collection.items)
+        contents = (_same_type(row).tobytes() for row in collection.items)
     return [hashlib.blake2b(content, digest_size=16).hexdigest() for content in contents]
+
+
+def _same_type(row: Any) -> Any:
+    """Numbers of any type as one type; what is no number stays as it is."""
+    values = np.asarray(row)
+    return values.astype(np.float64) if values.dtype.kind in "biuf" else values
 
 
 def sizes(collection: Collection) -> tuple[str, list[int]]:
@@ -58,11 +64,11 @@ def domain_figures(collection: Collection, labels: Sequence[Any] | None, prints:
 
 def _as_classes(labels: Sequence[Any]) -> Sequence[Any]:
     """Labels as training takes them, those that are there: 1.0 is the class 1."""
-    there = [label for label, gap in zip(labels, missing(labels), strict=True) if not gap]
     try:
+        there = [label for label, gap in zip(labels, missing(labels), strict=True) if not gap]
         return label_array(there, "source").tolist()  # type: ignore[no-any-return]
-    except ValueError:
-        return there
+    except ValueError:  # labels that training refuses
+        return labels
 
 
 def refusals(source: Collection, target: Collection, target_labels: Sequence[Any] | None) -> list[str]:
@@ -102,6 +108,11 @@ def warnings_of(figures: dict[str, Any]) -> list[str]:
     return found
 
 
+def _of_both(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    others = set(theirs)
+    return sum(fingerprint in others for fingerprint in ours)
+
+
 def inspect(source: Collection, target: Collection, target_labels: Sequence[Any] | None = None) -> dict[str, Any]:
     """All figures of both domains, and warnings."""
     same_kind(source, target)
@@ -109,8 +120,8 @@ def inspect(source: Collection, target: Collection, target_labels: Sequence[Any]
     known = dict(zip(ours, source.names, strict=True))
     figures: dict[str, Any] = {
         "kind": source.kind,
-        "source": domain_figures(source, source.labels, ours),
-        "target": domain_figures(target, target_labels, theirs),
+        "source": {**domain_figures(source, source.labels, ours), "shared": _of_both(ours, theirs)},
+        "target": {**domain_figures(target, target_labels, theirs), "shared": _of_both(theirs, ours)},
         "shared": [(known[p], name) for p, name in zip(theirs, target.names, strict=True) if p in known],
     }
     wrong = refusals(source, target, target_labels)

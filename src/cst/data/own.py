@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cst.config import OWN_DATA, Config
 from cst.data.collection import Collection, Wanted, task_of
 from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, read
@@ -48,10 +46,10 @@ def target_labels(path: Path, target: Collection, config: Config) -> list[Any]:
         if target.kind != "images" or is_saved_dataset(path):
             raise ValueError("--target-labels folders needs a target of image files in class folders.")
         return _of_folders(target.names, path)
-    if Path(named).suffix in ARRAYS:
+    if Path(named).suffix.lower() in ARRAYS:
         from cst.data.readers.arrays import load_labels
 
-        return _as_many(np.atleast_1d(load_labels(Path(named))).tolist(), target, named)
+        return _as_many(load_labels(Path(named)).tolist(), target, named)
     if Path(named).suffix.lower() in TABLES:
         return _of_table(Path(named), target)
     if target.kind == "images" and not is_saved_dataset(path):
@@ -79,15 +77,25 @@ def _of_table(path: Path, target: Collection) -> list[Any]:
         raise ValueError(f"{path} has no column 'file': the labels of images need the name of each.")
     if "file" not in columns:
         return _as_many(labels, target, str(path))
-    known = dict(zip(columns["file"], labels, strict=True))
+    known: dict[Any, Any] = {}
+    for file, label in zip(columns["file"], labels, strict=True):
+        if known.setdefault(file, label) != label:
+            raise ValueError(f"{path} names {file} twice, with the labels {known[file]} and {label}: keep one of them.")
     if not any(name in known for name in target.names):
         raise ValueError(f"{path} names no file of the target in its column 'file': write them like {target.names[0]}.")
     return [known.get(name) for name in target.names]
 
 
 def _as_many(labels: list[Any], target: Collection, where: str) -> list[Any]:
-    if target.kind == "text" and len(labels) == len(target) + len(target.unreadable):
-        return [labels[int(row)] for row in target.names]
-    if len(labels) != len(target):
-        raise ValueError(f"{where} has {len(labels)} labels for {len(target)} samples of the target: give one each.")
-    return labels
+    """One label for each row or file, of which some may have been left out."""
+    count = len(target) + len(target.unreadable)
+    if len(labels) != count:
+        raise ValueError(f"{where} has {len(labels)} labels for {count} samples of the target: give one each.")
+    if not target.unreadable:
+        return labels
+    if not all(name.isdigit() for name in target.names):
+        raise ValueError(
+            f"{where}: {target.unreadable[0]} of the target cannot be read; give the labels as a .csv with the columns "
+            "file and label."
+        )
+    return [labels[int(row)] for row in target.names]

@@ -131,24 +131,20 @@ def _domains(config: Config) -> tuple[str, str]:
 def _digits(config: Config) -> Task:
     """Train on all of the source and the target's training images; evaluate on the target's test images."""
     from cst.data.arrays import task_from
-    from cst.data.benchmarks.digits import READERS
+    from cst.data.benchmarks.digits import read_digits
     from cst.data.benchmarks.files import data_root
     from cst.data.domains import Labelled, Oracle, TensorSamples
 
     folder = data_root(config.data_root)
     first, second = _domains(config)
-    source, source_labels = READERS[first][0](folder)
-    (target, target_labels), (test, test_labels) = (READERS[second][0](folder, train=part) for part in (True, False))
+    source, source_labels, of_source = read_digits(folder, first)
+    target, target_labels, of_target = read_digits(folder, second)
+    test, test_labels, of_test = read_digits(folder, second, train=False)
     channels = max(source.shape[1], target.shape[1])
     source, target, test = (images.expand(-1, channels, -1, -1) for images in (source, target, test))
     task = task_from((source, source_labels), target, target_labels=target_labels, name=config.task_name)
-    notes = [
-        f"{found:,} of the {READERS[part][1]:,} training images of {part.upper()} are there."
-        for part, found in ((first, len(source)), (second, len(target)))
-        if found != READERS[part][1]
-    ]
     oracle = Oracle(task.oracle.target_labels, Labelled(TensorSamples(test), test_labels))
-    return dataclasses.replace(task, oracle=oracle, notes=tuple(notes))
+    return dataclasses.replace(task, oracle=oracle, notes=(*of_source, *of_target, *of_test))
 
 
 def _folders(config: Config) -> Task:

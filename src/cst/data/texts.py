@@ -12,6 +12,11 @@ from torch import Tensor
 from cst.tokens import padded
 
 
+def whole_characters(text: str) -> str:
+    """The text with a mark in the place of each half of a character, as texts that were cut short end with."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 @dataclass(frozen=True)
 class TokenSamples:
     """Token numbers of each text."""
@@ -25,7 +30,9 @@ class TokenSamples:
         wrong = next((i for i, text in enumerate(texts) if not isinstance(text, str)), None)
         if wrong is not None:
             raise ValueError(f"Text {wrong} is {type(texts[wrong]).__name__}, not a string: fill in or drop such rows.")
-        encoded = tokenizer(list(texts), truncation=True, max_length=max_length, padding=False)["input_ids"]
+        encoded = tokenizer(
+            [whole_characters(text) for text in texts], truncation=True, max_length=max_length, padding=False
+        )["input_ids"]
         return cls(tuple(torch.tensor(ids, dtype=torch.long) for ids in encoded))
 
     def __len__(self) -> int:

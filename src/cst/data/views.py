@@ -25,12 +25,28 @@ class Views:
     strong: Callable[[Tensor], Tensor]
     crops: bool = False
 
+    def called(self, name: str | None) -> Callable[[Tensor], Tensor]:
+        """The view of a batch that ``--augment`` names."""
+        known = {"mild": self.mild, "flip": flip}
+        return known.get(name or "", unchanged)
+
+
+def unchanged(inputs: Tensor) -> Tensor:
+    """The inputs themselves."""
+    return inputs
+
 
 def mild(inputs: Tensor) -> Tensor:
     """A view that keeps the label beyond doubt: an affine map and some blur for images, faint noise for vectors."""
     if inputs.ndim == 4:
         return soften(affine(inputs, degrees=15, shear=0.25, scale=0.3, shift=0.12))
     return inputs + 0.05 * _spread(inputs) * torch.randn_like(inputs)
+
+
+def flip(images: Tensor) -> Tensor:
+    """Each image [N, C, H, W] mirrored half of the time."""
+    turned = torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
+    return torch.where(turned, images.flip(-1), images)
 
 
 def strong(inputs: Tensor) -> Tensor:
@@ -100,5 +116,5 @@ def strong_photos(images: Tensor) -> Tensor:
 
 
 ARRAYS = Views(mild, strong)
-PHOTOS = Views(lambda images: images, strong_photos, crops=True)
+PHOTOS = Views(unchanged, strong_photos, crops=True)
 TOKENS = Views(lambda tokens: drop_tokens(tokens, 0.05), lambda tokens: drop_tokens(tokens, 0.2))

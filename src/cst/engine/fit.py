@@ -111,7 +111,10 @@ class Trainer:
 
     def _check_inputs(self) -> None:
         """Tokens can be hidden and their word vectors perturbed where the backbone is one of ours, never averaged."""
-        if self.task.target.take(torch.tensor([0])).is_floating_point():
+        example = self.task.target.take(torch.tensor([0]))
+        if self.config.augment == "flip" and example.ndim != 4:
+            raise ValueError("--augment flip mirrors images, but the data are none: choose mild or none.")
+        if example.is_floating_point():
             return
         items = self.objective.items()
         ours = hasattr(self.learner.model.backbone, "embed")
@@ -237,11 +240,11 @@ class Trainer:
         """Step ``number``, of samples that were read before or are read now."""
         source, target, inputs, others = self._read(number) if samples is None else samples
         views = self.task.views
-        mild = views.mild if self.config.augment == "mild" and not views.crops else lambda x: x
+        view = views.called(self.config.augment)
         batch = Batch(
-            source=mild(inputs),
+            source=view(inputs),
             labels=self.task.source.labels[source],
-            target=mild(others),
+            target=view(others),
             target_indices=target,
             strong=views.strong(others) if "strong" in self.objective.views else None,
             augment=views.strong,

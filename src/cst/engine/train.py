@@ -81,7 +81,7 @@ def _standardize(task: Task) -> Standardize:
     samples = task.source.samples
     count = min(len(samples), 4096 if isinstance(samples, TensorSamples) else 512)
     rows = torch.linspace(0, len(samples) - 1, count).long()
-    inputs = samples.inputs[rows] if isinstance(samples, TensorSamples) else samples.take(rows)
+    inputs = samples.take(rows)
     over = (0, 2, 3) if inputs.ndim == 4 else (0,)
     mean = inputs.mean(over, keepdim=True)[0]
     std = inputs.std(over, keepdim=True, correction=0)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from cst.config import Config
@@ -68,20 +69,29 @@ def _not_found(name: str, error: Exception) -> ValueError:
 def load_transformer(name: str, weights: str | None, architecture: dict[str, Any] | None) -> Any:
     """A model of transformers without a task's head: pretrained, or of an architecture with random weights."""
     transformers = _transformers()
+    missing: set[str] = set()
     try:
         if architecture is not None:
             kind = architecture["model_type"]
             rest = {key: value for key, value in architecture.items() if key != "model_type"}
-            return transformers.AutoModel.from_config(transformers.AutoConfig.for_model(kind, **rest))
-        if weights == "none":
-            return transformers.AutoModel.from_config(transformers.AutoConfig.from_pretrained(name))
-        network = transformers.AutoModel.from_pretrained(name)
+            network = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(kind, **rest))
+        elif weights == "none":
+            network = transformers.AutoModel.from_config(transformers.AutoConfig.from_pretrained(name))
+        else:
+            network, found = transformers.AutoModel.from_pretrained(name, output_loading_info=True)
+            missing = set(found["missing_keys"])
     except (OSError, ValueError, KeyError) as error:
         raise _not_found(name, error) from None
-    if weights is not None:
+    if architecture is None and weights not in (None, "none"):
         from cst.models.pretrained import load_weights
 
-        load_weights(network, weights)
+        load_weights(network, str(weights))
+    if any(key.startswith("pooler.") for key in missing):
+        network.config.without_pooler = True  # it would be random, and its features with it
+    if getattr(network.config, "without_pooler", False):
+        network.pooler = None
+    if hasattr(network.config, "mask_ratio"):  # patches hidden for pretraining
+        network.config.mask_ratio = 0.0
     return network
 
 
@@ -146,11 +156,39 @@ def split(network: Any, count: int) -> tuple[Any, Any]:
         raise ValueError(f"The layers of {type(network).__name__} cannot be frozen one by one: leave out --freeze.")
     if count >= len(layers):
         raise ValueError(f"--freeze {count} leaves nothing to train: the backbone has {len(layers)} layers.")
-    upper = copy.deepcopy(network)
+    lower, upper = network, copy.deepcopy(network)
+    whole = _of_some_tokens(network)
     upper.encoder.layer = upper.encoder.layer[count:]
     upper.embeddings = _AsGiven()
-    network.encoder.layer = layers[:count]
-    return network, upper
+    lower.encoder.layer = layers[:count]
+    if not _is_divided(lower, upper, whole):
+        raise ValueError(f"The layers of {type(network).__name__} cannot be frozen one by one: leave out --freeze.")
+    return lower, upper
+
+
+@torch.no_grad()
+def _of_some_tokens(network: Any) -> Tensor:
+    network.eval()
+    return network(input_ids=torch.tensor([[1, 0, 1]])).last_hidden_state  # type: ignore[no-any-return]
+
+
+@torch.no_grad()
+def _is_divided(lower: Any, upper: Any, whole: Tensor) -> bool:
+    """Whether two parts in a row do what the whole did; some encoders do more than one layer after the other."""
+    upper.eval()
+    try:
+        found = upper(inputs_embeds=_of_some_tokens(lower)).last_hidden_state
+    except RuntimeError:
+        return False
+    return found.shape == whole.shape and torch.allclose(found, whole, atol=1e-4)
+
+
+def _longest(network: Any) -> int | None:
+    """How many tokens a network has positions for; some keep the first for themselves, up to that of padding."""
+    most = getattr(network.config, "max_position_embeddings", None)
+    positions = getattr(getattr(network, "embeddings", None), "position_embeddings", None)
+    reserved = getattr(positions, "padding_idx", None)
+    return most if most is None or reserved is None else most - reserved - 1
 
 
 def text_backbone(config: Config, architecture: dict[str, Any] | None) -> tuple[nn.Module, TextEncoder, dict[str, Any]]:
@@ -162,7 +200,7 @@ def text_backbone(config: Config, architecture: dict[str, Any] | None) -> tuple[
     network = load_transformer(_where(config.backbone) if architecture is None else "", config.weights, architecture)
     if not hasattr(network.config, "vocab_size"):
         raise ValueError(f"Backbone '{config.backbone}' is not a text model, but the data are text.")
-    most = getattr(network.config, "max_position_embeddings", None)
+    most = _longest(network)
     if most is not None and (config.max_length or 0) > most:
         raise ValueError(f"--max-length {config.max_length}: backbone '{config.backbone}' reads at most {most} tokens.")
     network.pooler = None

@@ -68,12 +68,19 @@ def svhn(root: Path, train: bool = True) -> Digits:
     return pixels, torch.tensor(labels.astype(np.int64)) % 10
 
 
-READERS: dict[str, tuple[Callable[..., Digits], int]] = {
-    "mnist": (mnist, 60_000),
-    "usps": (usps, 7_291),
-    "svhn": (svhn, 73_257),
-}
-"""How each set is read, and how many training images its publisher has."""
+READERS: dict[str, Callable[..., Digits]] = {"mnist": mnist, "usps": usps, "svhn": svhn}
+COUNTS = {"mnist": (60_000, 10_000), "usps": (7_291, 2_007), "svhn": (73_257, 26_032)}
+"""How many training and test images each publisher has."""
+
+
+def read_digits(root: Path, name: str, train: bool = True) -> tuple[Tensor, Tensor, list[str]]:
+    """Images, labels, and a sentence if their count is not the publisher's."""
+    images, labels = READERS[name](root, train)
+    if len(images) != len(labels):
+        raise ValueError(f"{name.upper()} has {len(images):,} images but {len(labels):,} labels: get both files anew.")
+    expected, part = (COUNTS[name][0], "training") if train else (COUNTS[name][1], "test")
+    short = [f"{len(images):,} of the {expected:,} {part} images of {name.upper()} are there."]
+    return images, labels, [] if len(images) == expected else short
 
 
 def _resized(images: Tensor) -> Tensor:

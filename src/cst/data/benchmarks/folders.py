@@ -49,7 +49,7 @@ class Benchmark:
             raise ValueError(
                 f"{folder} has {classes} class folders instead of {self.classes}: get {self.title} from {self.origin}."
             )
-        return found, short(found, self.domains[domain][1], f"{self.title}, {folder.name}")
+        return found, short(found, self.domains[domain][1], f"{self.title}, {self.domains[domain][0][0]}")
 
 
 def short(found: Collection, expected: int, what: str) -> list[str]:
@@ -100,6 +100,7 @@ BENCHMARKS = {
     ),
 }
 
+DOMAINNET_CLASSES = 40
 DOMAINNET_PLACES = ("domainnet", "DomainNet")
 DOMAINNET_LISTS = "the COAL repository (real_train_mini.txt and the like) and the cleaned DomainNet of M3SDA"
 
@@ -113,6 +114,11 @@ def domainnet40(root: Path, domain: str, train: bool, strict: bool = False) -> t
     rows = [line.rsplit(maxsplit=1) for line in (place / name).read_text(encoding="utf-8").splitlines() if line.strip()]
     if any(len(row) != 2 or not row[1].isdigit() or "/" not in row[0] for row in rows):
         raise ValueError(f"{place / name} is not a list of paths and class numbers: get it from {DOMAINNET_LISTS}.")
+    classes = len({row[1] for row in rows})
+    if classes != DOMAINNET_CLASSES:
+        raise ValueError(
+            f"{place / name} has {classes} classes instead of {DOMAINNET_CLASSES}: get it from {DOMAINNET_LISTS}."
+        )
     files = [place / row[0] for row in rows]
     there = [file.is_file() for file in files]
     if not any(there):

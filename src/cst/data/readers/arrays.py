@@ -33,26 +33,42 @@ def load_arrays(path: Path) -> dict[str, Any]:
         raise ValueError(f"There is no input file at {path}.")
     try:
         content = np.load(path, allow_pickle=False)
-        return {ALONE: content} if isinstance(content, np.ndarray) else {name: content[name] for name in content.files}
+        if isinstance(content, np.ndarray):
+            return {ALONE: content}
+        return {name: _unless_objects(content, name) for name in content.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile):
         raise ValueError(f"{path} is not a NumPy array of numbers: write one with numpy.save or numpy.savez.") from None
+
+
+def _unless_objects(content: Any, name: str) -> Any:
+    """An array of an .npz; None for one of Python's objects, which only its author should unpickle."""
+    try:
+        return content[name]
+    except ValueError as error:
+        if "Object arrays" in str(error):
+            return None
+        raise
 
 
 def load_labels(path: Path) -> Any:
     """The labels in a file of their own, or beside inputs."""
     content = load_arrays(path)
-    return content[ALONE] if ALONE in content else _member(content, LABELS, path, "labels")
+    return np.atleast_1d(content[ALONE] if ALONE in content else _member(content, LABELS, path, "labels"))
 
 
 def _member(content: dict[str, Any], names: tuple[str, ...], path: Path, what: str) -> Any:
     found = next((name for name in names if name in content), None)
     if found is None:
         raise ValueError(f"{path} holds {', '.join(content)}: call the array of {what} '{names[0]}'.")
+    if content[found] is None:
+        raise ValueError(
+            f"{path}: array '{found}' holds Python objects; save numbers, or for labels text, with .astype(str)."
+        )
     return content[found]
 
 
 def _labels(content: dict[str, Any], path: Path, label: str | None, flag: str) -> Any:
-    if label is not None and Path(label).suffix in ARRAYS:
+    if label is not None and Path(label).suffix.lower() in ARRAYS:
         return load_labels(Path(label))
     if ALONE in content:
         raise ValueError(f"{path} holds inputs alone: save labels beside them as .npz, or name an .npy with --label.")
@@ -60,4 +76,4 @@ def _labels(content: dict[str, Any], path: Path, label: str | None, flag: str) -
         return _member(content, LABELS, path, "labels")
     if label not in content:
         raise ValueError(f"{path} has no array '{label}' (it has {', '.join(content)}): name one of them with {flag}.")
-    return content[label]
+    return _member(content, (label,), path, "labels")

@@ -8,7 +8,7 @@ from typing import Any
 
 from cst.data.collection import Collection, Wanted
 from cst.data.images import problems
-from cst.data.readers.tables import collection_of, labels_of
+from cst.data.readers.tables import ColumnsOnDisk, collection_of, labels_of
 
 
 def _load(path: Path) -> Any:
@@ -22,7 +22,7 @@ def _load(path: Path) -> Any:
         parts = ", ".join(sorted(entry.name for entry in path.iterdir() if entry.is_dir()))
         raise ValueError(f"{path} holds several datasets ({parts}): name one of these folders.")
     try:
-        dataset = datasets.load_from_disk(str(path))
+        dataset = datasets.load_from_disk(str(path)).with_format(None)
     except Exception as error:
         raise ValueError(f"{path} is not a complete saved dataset ({type(error).__name__}): save it anew.") from None
     for name, feature in dataset.features.items():
@@ -72,10 +72,13 @@ class Pictures(Sequence[Any]):
         return b"" if picture is None else picture["bytes"] or picture["path"]
 
 
-def _columns(dataset: Any) -> dict[str, list[Any]]:
+def _columns(dataset: Any) -> ColumnsOnDisk:
     """Plain columns; class numbers become the names that the dataset has for them."""
-    columns = {name: list(values) for name, values in dataset.to_dict().items()}
-    for name, feature in dataset.features.items():
+
+    def read(name: str) -> list[Any]:
+        values, feature = list(dataset[name]), dataset.features[name]
         if type(feature).__name__ == "ClassLabel":
-            columns[name] = [None if v is None or v < 0 else feature.int2str(v) for v in columns[name]]
-    return columns
+            return [None if v is None or v < 0 else feature.int2str(v) for v in values]
+        return values
+
+    return ColumnsOnDisk(dataset.column_names, read)

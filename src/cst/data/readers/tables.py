@@ -8,35 +8,71 @@ import json
 import math
 import re
 import reprlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cst.data.collection import Collection, Wanted
+from cst.data.texts import whole_characters
 
-Columns = dict[str, list[Any]]
+Columns = Mapping[str, list[Any]]
 
 LABEL = "label"
 _ROW_NUMBERS = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")
 """What pandas calls an index that it wrote beside the columns."""
 
 
+class ColumnsOnDisk(Columns):
+    """Columns that are read one by one, when they are asked for."""
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], list[Any]]) -> None:
+        self.names, self.read = names, read
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self.read(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
 def collection_of(columns: Columns, path: Path, wanted: Wanted) -> Collection:
     """The part of a table's columns that a task needs."""
     labels = labels_of(columns, path, wanted.label, wanted.label_flag, wanted.gaps) if wanted.labels else None
-    names = [str(row) for row in range(len(next(iter(columns.values()))))]
     if wanted.text is not None:
-        texts = _column(columns, wanted.text, path, "--text")
-        empty = [row for row, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
+        texts = _texts(columns, path, wanted.text)
+        empty = [row for row, text in enumerate(texts) if not text.strip()]
         if empty and (wanted.strict or len(empty) == len(texts)):
             raise ValueError(f"{path}, row {empty[0]}: column '{wanted.text}' has no text; fill it in or drop the row.")
-        return Collection("text", texts, names, labels).without(empty, "row ")
+        return Collection("text", texts, _rows(texts), labels).without(empty, "row ")
     numbering = [name for name in columns if _ROW_NUMBERS.fullmatch(name)]
     inputs = wanted.columns or tuple(n for n in columns if n not in (*numbering, wanted.label or LABEL))
-    numbers = {name: _column(columns, name, path, "") for name in inputs}
+    matrix = _matrix({name: _column(columns, name, path, "") for name in inputs}, path)
     notes = [f"Column '{name}' of {path} is taken for row numbers and left out." for name in numbering]
-    return Collection("arrays", _matrix(numbers, path), names, labels, columns=inputs, notes=tuple(notes))
+    return Collection("arrays", matrix, _rows(matrix), labels, columns=inputs, notes=tuple(notes))
+
+
+def _rows(items: Any) -> list[str]:
+    return [str(row) for row in range(len(items))]
+
+
+def _texts(columns: Columns, path: Path, name: str) -> list[str]:
+    """A column of text, nothing where a cell is empty; bytes are read as UTF-8, numbers as they are written."""
+    texts = []
+    for row, value in enumerate(_column(columns, name, path, "--text")):
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        elif not _missing(value) and not isinstance(value, str | int | float):
+            raise ValueError(f"{path}, row {row}: column '{name}' holds {reprlib.repr(value)}, which is no text.")
+        texts.append("" if _missing(value) else str(value))
+    return texts
 
 
 def labels_of(columns: Columns, path: Path, label: str | None, flag: str, gaps: bool = False) -> list[Any]:
@@ -102,7 +138,7 @@ def columns_of(path: Path) -> Columns:
         columns = _json_lines(path)
     else:
         columns = _separated(path, "\t" if suffix == ".tsv" else None)
-    if not columns or not len(next(iter(columns.values()))):
+    if not columns:
         raise ValueError(f"{path} has no rows: give it at least one batch of samples.")
     return columns
 
@@ -120,28 +156,41 @@ def _separated(path: Path, separator: str | None) -> Columns:
     csv.field_size_limit(2**31 - 1)
     content = _content(path)
     if separator is None:
-        first = content.partition("\n")[0]
+        first = re.sub(r'"[^"]*"', "", content.partition("\n")[0])
         separator = ";" if ";" in first and "," not in first else ","
     lines = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
     try:
-        rows = [row for row in lines if row]
+        rows = list(lines)
     except csv.Error:
         raise ValueError(
             f"{path}, line {lines.line_num}: a quotation mark is not closed as it should be; double those in the text."
         ) from None
-    if not rows:
-        return {}
-    header = [name.strip() for name in rows[0]]
-    twice = next((name for place, name in enumerate(header) if name in header[:place]), None)
-    if twice is not None:
-        raise ValueError(f"{path} has two columns called '{twice}': rename one of them.")
-    for number, row in enumerate(rows[1:]):
+    header, *rows = _filled(rows)
+    header = _different([name.strip() for name in header], path)
+    for number, row in enumerate(rows):
         if len(row) != len(header):
             raise ValueError(
                 f"{path}, row {number}: {len(row)} fields instead of {len(header)}; put quotes around text with "
                 "separators in it."
             )
-    return {name: [row[place] for row in rows[1:]] for place, name in enumerate(header)}
+    return {name: [row[place] for row in rows] for place, name in enumerate(header)} if rows else {}
+
+
+def _filled(rows: list[list[str]]) -> list[list[str]]:
+    """Lines with something on them; in a table of one column an empty line between others is an empty cell."""
+    there = [place for place, row in enumerate(rows) if row]
+    if not there:
+        return [[]]
+    if len(rows[there[0]]) > 1:
+        return [rows[place] for place in there]
+    return [row or [""] for row in rows[there[0] : there[-1] + 1]]
+
+
+def _different(names: list[str], path: Path) -> list[str]:
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise ValueError(f"{path} has two columns called '{twice}': rename one of them.")
+    return names
 
 
 def _json_lines(path: Path) -> Columns:
@@ -157,7 +206,11 @@ def _json_lines(path: Path) -> Columns:
             raise ValueError(f"{path}, line {number}: not a JSON object; give one object a line.")
         rows.append(row)
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    return {name: [_as_read(row.get(name)) for row in rows] for name in names}
+
+
+def _as_read(value: Any) -> Any:
+    return whole_characters(value) if isinstance(value, str) else value
 
 
 def _parquet(path: Path) -> Columns:
@@ -166,7 +219,17 @@ def _parquet(path: Path) -> Columns:
     except ImportError:
         raise ValueError(f"{path}: reading Parquet needs pyarrow; pip install 'cycle-self-training[tables]'.") from None
     try:
-        columns: Columns = parquet.read_table(path).to_pydict()
+        with parquet.ParquetFile(path) as file:
+            names, rows = file.schema_arrow.names, file.metadata.num_rows
     except (ArrowException, OSError) as error:
         raise ValueError(f"{path} is not a Parquet file ({type(error).__name__}): write it anew.") from None
-    return columns
+
+    def read(name: str) -> list[Any]:
+        try:
+            return parquet.read_table(path, columns=[name]).column(name).to_pylist()  # type: ignore[no-any-return]
+        except (ArrowException, OSError) as error:
+            raise ValueError(
+                f"{path}: column '{name}' cannot be read ({type(error).__name__}): write it anew."
+            ) from None
+
+    return ColumnsOnDisk(_different(names, path), read) if rows else {}
