@@ -85,6 +85,8 @@ def test_semicolons_spaces_in_the_header_and_gaps(tmp_path):
     table.write_text('review; stars\n"good, but; long";1\nbad;0\n')
     found = read(table, Wanted("review", "stars"))
     assert (list(found.items), found.labels) == (["good, but; long", "bad"], ["1", "0"])
+    table.write_text('"length, cm";label\n1;x\n2;y\n')
+    assert read(table, Wanted()).columns == ("length, cm",)
     with pytest.raises(ValueError, match=r"row 1: column 'a' is empty; fill it in"):
         read(write_csv(tmp_path / "g.csv", [["a", "label"], [1, "x"], ["", "y"]]), Wanted())
     table = tmp_path / "v.jsonl"
@@ -269,6 +271,16 @@ def test_a_table_on_disk_gives_the_columns_that_are_asked_for(tmp_path, monkeypa
     table.with_format("numpy", columns=["vector"]).save_to_disk(str(tmp_path / "saved"))
     found = read(tmp_path / "saved", TEXT)
     assert (list(found.items), found.labels) == (["fine", "bad"], [5, 1])
+
+
+def test_two_columns_of_one_name_in_a_parquet_file(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    column = pa.array(["fine", "bad"])
+    parquet.write_table(pa.Table.from_arrays([column, column], names=["review", "review"]), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="two columns called 'review'"):
+        read(tmp_path / "a.parquet", TEXT)
 
 
 def test_half_of_a_character_does_not_stop_a_text(tmp_path):
