@@ -248,14 +248,13 @@ def missing(labels: Any) -> Any:
     """Which labels are missing [N], before NumPy turns them into text."""
     if hasattr(labels, "isna"):
         return np.asarray(labels.isna(), dtype=bool).ravel()
-    return np.asarray([_is_gap(label) for label in _plain(labels)])
+    return np.asarray([is_gap(label) for label in _plain(labels)])
 
 
-def _is_gap(label: Any) -> bool:
+def is_gap(label: Any) -> bool:
+    """Whether there is no value: None, NaN, or what pandas has for it."""
     return (
-        label is None
-        or (isinstance(label, float) and label != label)
-        or type(label).__name__ in ("NAType", "NaTType")  # those of pandas
+        label is None or (isinstance(label, float) and label != label) or type(label).__name__ in ("NAType", "NaTType")
     )
 
 

@@ -17,6 +17,7 @@ from cst.tokens import padded, present
 
 BATCH = 32
 FORMAT = b"2"
+"""Of the files in the cache: a part of their names, so that those of another format are not looked at."""
 MOST = 4 * 2**30
 """Bytes that may be kept; larger domains go through the frozen layers at every step."""
 

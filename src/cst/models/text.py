@@ -152,8 +152,9 @@ def split(network: Any, count: int) -> tuple[Any, Any]:
     import copy
 
     layers = getattr(getattr(network, "encoder", None), "layer", None)
+    refusal = f"The layers of {type(network).__name__} cannot be frozen one by one: leave out --freeze."
     if layers is None or not hasattr(network, "embeddings"):
-        raise ValueError(f"The layers of {type(network).__name__} cannot be frozen one by one: leave out --freeze.")
+        raise ValueError(refusal)
     if count >= len(layers):
         raise ValueError(f"--freeze {count} leaves nothing to train: the backbone has {len(layers)} layers.")
     lower, upper = network, copy.deepcopy(network)
@@ -162,7 +163,7 @@ def split(network: Any, count: int) -> tuple[Any, Any]:
     upper.embeddings = _AsGiven()
     lower.encoder.layer = layers[:count]
     if not _is_divided(lower, upper, whole):
-        raise ValueError(f"The layers of {type(network).__name__} cannot be frozen one by one: leave out --freeze.")
+        raise ValueError(refusal)
     return lower, upper
 
 

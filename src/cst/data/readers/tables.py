@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cst.data.arrays import is_gap
 from cst.data.collection import Collection, Wanted
 from cst.data.texts import whole_characters
 
@@ -95,11 +95,7 @@ def _advice(flag: str) -> str:
 
 
 def _missing(value: Any) -> bool:
-    return (
-        value is None
-        or (isinstance(value, str) and not value.strip())
-        or (isinstance(value, float) and math.isnan(value))
-    )
+    return is_gap(value) or (isinstance(value, str) and not value.strip())
 
 
 def _matrix(columns: Columns, path: Path) -> Any:
