@@ -19,6 +19,7 @@ Schedule = Literal["step", "inverse", "cosine", "constant"]
 BatchNorm = Literal["joint", "per-domain"]
 Augment = Literal["none", "mild", "flip"]
 Head = Literal["linear", "prototype"]
+Standardization = Literal["dataset", "image"]
 Optimizer = Literal["sgd", "adamw"]
 Pooling = Literal["mean", "cls"]
 Resample = Literal["iid", "covariate-shift", "label-shift"]
@@ -116,6 +117,9 @@ class Config:
     """Last layer of the source head: linear, or prototype for similarities to one prototype a class."""
     bottleneck: int | None = None
     """Width of a hidden layer in the source head; 0 for a linear head."""
+    standardize: Standardization | None = None
+    """What inputs are standardised by: dataset, constants of the source or of the backbone's pretraining (default), or
+    image, each by its own mean and deviation."""
     augment: Augment | None = None
     """Random views of both domains in training: mild ones, or flip to mirror images half of the time. (default: none;
     mild for images from files)"""

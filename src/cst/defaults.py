@@ -25,6 +25,7 @@ ALWAYS: dict[str, Any] = {
     "feature_norm": False,
     "head": "linear",
     "bottleneck": 0,
+    "standardize": "dataset",
     "augment": "none",
     "freeze": 0,
     "pooling": "mean",

@@ -19,7 +19,7 @@ from cst.engine.run import Run
 from cst.grammar import adjusted, parse_method
 from cst.methods import Method
 from cst.models.backbones import build_network
-from cst.models.model import Model, NormalizedFeatures, Standardize, feature_dim, head
+from cst.models.model import Model, NormalizedFeatures, Standardize, StandardizeEach, feature_dim, head
 
 if TYPE_CHECKING:
     from cst.adapted import Adapted
@@ -59,10 +59,13 @@ def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -
     """The model for a task, freshly initialised, the length of its features, and its architecture in plain values.
 
     Inputs of a backbone by name are standardised: with the statistics of its pretraining, or with the source's.
-    A module that the user brings gets the inputs as they are.
+    A module that the user brings gets the inputs as they are. On request each image is standardised by itself.
     """
     example = task.source.samples.take(torch.arange(2))
-    prepare: nn.Module = nn.Identity()
+    by_image = config.standardize == "image"
+    if by_image and example.ndim != 4:
+        raise ValueError("--standardize image is for images, but the data are none: leave it out.")
+    prepare: nn.Module = StandardizeEach() if by_image else nn.Identity()
     architecture: dict[str, Any] = {}
     if backbone is None:
         shape = tuple(example.shape[1:])
