@@ -208,7 +208,7 @@ def test_a_diverging_run_says_so(method, shifted_blobs):
         cst.adapt((source, labels), target, method, backbone=torch.nn.Linear(5, 4), lr=1e30, **SHORT)
 
 
-def test_a_killed_process_resumes_to_the_same_weights(tmp_path):
+def test_a_process_keeps_its_folder_and_once_killed_resumes_to_the_same_weights(tmp_path):
     def command(*words):
         return [sys.executable, "-m", "cst", "train", *map(str, words)]
 
@@ -220,7 +220,13 @@ def test_a_killed_process_resumes_to_the_same_weights(tmp_path):
         deadline = time.monotonic() + 120
         while not (broken / "checkpoint.pt").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        second = subprocess.run(command("--resume", broken), capture_output=True, text=True, env=environment)
         process.send_signal(signal.SIGKILL)
+    assert second.returncode == 2
+    assert second.stderr == (
+        f"cst: {broken} is being trained by another process: wait for its end, or choose another --out.\n"
+    )
     assert (broken / "checkpoint.pt").exists()
     assert not (broken / "model.pt").exists()
     done = subprocess.run(command("--resume", broken), capture_output=True, text=True, env=environment)

@@ -21,6 +21,11 @@ from typing import Any
 
 from cst.config import Config, load_config, save_config
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
@@ -57,6 +62,8 @@ class Run:
                 f"{folder} already holds a run: continue it with --resume {folder}, or choose another --out."
             )
         run.folder.mkdir(parents=True, exist_ok=True)
+        with run.claimed():
+            pass  # nobody else is at work here
         for old in (run.metrics_file, run.checkpoint_file, run.result_file, run.folder / "model.pt"):
             old.unlink(missing_ok=True)
         save_config(config, run.config_file)
@@ -69,6 +76,23 @@ class Run:
         if not run.config_file.is_file():
             raise ValueError(f"{folder} is not a run: it has no config.yaml. Name a folder that 'cst train' wrote.")
         return run
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keep the folder for this training: two at once would mix their records."""
+        if not self.config_file.exists() or fcntl is None:
+            yield
+            return
+        with self.config_file.open("rb") as held:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ValueError(
+                    f"{self.folder} is being trained by another process: wait for its end, or choose another --out."
+                ) from None
+            except OSError:  # a file system without locks
+                pass
+            yield
 
     @property
     def config(self) -> Config:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,7 +113,8 @@ def train(
         model, dim, architecture = build_model(task, config, backbone)
         trainer = Trainer(model, task, method, config, dim, listener=listener)
     trainer.run = run = _open_run(config, resume, overwrite)  # last, so that a mistake above leaves no folder
-    history = trainer.fit()
+    with run.claimed() if run else nullcontext():
+        history = trainer.fit()
     model.eval()
     adapted = Adapted(
         model,
