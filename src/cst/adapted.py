@@ -23,7 +23,7 @@ from cst.engine.evaluation import predict
 from cst.engine.run import Run, reading
 from cst.engine.train import CUSTOM
 from cst.models.backbones import build_network
-from cst.models.model import Model, NormalizedFeatures, Standardize, StandardizeEach, head
+from cst.models.model import Model, NormalizedFeatures, Standardize, head, standardization
 from cst.models.text import load_tokenizer
 
 FORMAT = 2
@@ -160,7 +160,7 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
         raise ValueError(
             f"The model in {folder} has a backbone of your own: pass it, as load(folder, backbone=module)."
         )
-    prepare: nn.Module | None = StandardizeEach() if config.standardize == "image" else None
+    prepare = standardization(config, nn.Identity)
     if backbone is not None:
         backbone = copy.deepcopy(backbone)
     else:

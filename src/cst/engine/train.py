@@ -20,7 +20,7 @@ from cst.engine.run import Run
 from cst.grammar import adjusted, parse_method
 from cst.methods import Method
 from cst.models.backbones import build_network
-from cst.models.model import Model, NormalizedFeatures, Standardize, StandardizeEach, feature_dim, head
+from cst.models.model import Model, NormalizedFeatures, Standardize, feature_dim, head, standardization
 
 if TYPE_CHECKING:
     from cst.adapted import Adapted
@@ -63,10 +63,9 @@ def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -
     A module that the user brings gets the inputs as they are. On request each image is standardised by itself.
     """
     example = task.source.samples.take(torch.arange(2))
-    by_image = config.standardize == "image"
-    if by_image and example.ndim != 4:
+    if config.standardize == "image" and example.ndim != 4:
         raise ValueError("--standardize image is for images, but the data are none: leave it out.")
-    prepare: nn.Module = StandardizeEach() if by_image else nn.Identity()
+    prepare = standardization(config, nn.Identity)
     architecture: dict[str, Any] = {}
     if backbone is None:
         shape = tuple(example.shape[1:])

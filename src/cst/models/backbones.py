@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from cst.config import Config
 from cst.models.frozen import Frozen
-from cst.models.model import StandardizeEach
+from cst.models.model import standardization
 from cst.models.pretrained import FAMILIES, NAMES, image_backbone, is_image_backbone
 from cst.models.text import MINILM, text_backbone
 from cst.spelling import unknown
@@ -136,13 +136,12 @@ def build_network(
         architecture: of an earlier call; the weights are then random, to be loaded by the caller.
     """
     name = config.backbone
-    by_image = config.standardize == "image"
     if kind == "text":
         return text_backbone(config, architecture)
     if name in BACKBONES or name == "auto":
         if config.freeze or config.weights not in (None, "none"):
             raise ValueError(f"Backbone '{name}' starts from scratch: leave out --freeze and --weights.")
-        return StandardizeEach() if by_image else standardize(), build_backbone(name, shape), {}
+        return standardization(config, standardize), build_backbone(name, shape), {}
     if name == MINILM:
         raise ValueError(f"Backbone '{name}' reads text, but the data are not: choose another.")
     if not is_image_backbone(name):
@@ -157,7 +156,7 @@ def build_network(
         most = len(steps.layers) - 1
         advice = f"freeze at most {most}" if most else "leave out --freeze"
         raise ValueError(f"--freeze {count} leaves nothing of '{name}' to train: {advice}.")
-    prepare: nn.Module = StandardizeEach() if by_image else steps.standardize()
+    prepare = standardization(config, steps.standardize)
     if count:
         prepare = Frozen(nn.Sequential(prepare, *steps.layers[:count]), _is_feature_map)
     return prepare, nn.Sequential(*steps.layers[count:]), json.loads(plain.to_json_string()) if plain else {}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from cst.config import Config
 from cst.models.batch_norm import DomainBatchNorm, has_batch_norm, per_domain, untracked
 from cst.models.frozen import Frozen
 
@@ -34,6 +35,11 @@ class StandardizeEach(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Standardize a batch; an image of one colour becomes zero."""
         return nn.functional.layer_norm(inputs, inputs.shape[1:])
+
+
+def standardization(config: Config, usual: Callable[[], nn.Module]) -> nn.Module:
+    """What standardises the inputs: each image itself if the configuration asks for it, else the usual."""
+    return StandardizeEach() if config.standardize == "image" else usual()
 
 
 class NormalizedFeatures(nn.Module):
