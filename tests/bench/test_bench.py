@@ -43,6 +43,18 @@ def test_a_suite_runs_once_and_goes_on_after_an_interruption(tmp_path):
     assert rows_of(jobs)[1]["accuracy"] == rows[1]["accuracy"]
 
 
+def test_a_run_that_another_process_trains_is_left_to_it(tmp_path):
+    jobs = jobs_of(TINY, 1, tmp_path)
+    run_suite(jobs, 2, print)
+    for job in jobs:
+        job.run.result_file.unlink()
+    told = []
+    with jobs[0].run.claimed():
+        run_suite(jobs, 1, told.append)
+    assert "source-only  seed 0: left to the process that trains it" in told
+    assert [row["variant"] for row in rows_of(jobs)] == ["cycle, l2=1"]
+
+
 def test_a_failing_run_is_named(tmp_path):
     suite = Suite("bad", "A run that cannot be", (Variant("bad", {"method": "cycle(l2=-1)", **SHORT}),))
     with pytest.raises(ValueError, match=r"^bad  seed 0 failed: (?!cst: ).*l2 must be positive"):

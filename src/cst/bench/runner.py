@@ -1,7 +1,7 @@
 """Run a suite: every variant with every seed, each in a process of its own, several at a time.
 
 A finished run is never run again and an interrupted one goes on where it stopped, so a suite may be
-stopped and started at will.
+stopped and started at will, and two processes may share one: each leaves to the other what it trains.
 """
 
 from __future__ import annotations
@@ -82,6 +82,9 @@ def run_suite(jobs: list[Job], at_once: int, tell: Callable[[str], None], data_r
         while waiting or running:
             while waiting and len(running) < at_once:
                 job = waiting.pop(0)
+                if job.run.in_hand:
+                    tell(f"{job.label}: left to the process that trains it")
+                    continue
                 told[job.label] = job.epochs_done
                 running.append((job, job.start(data_root)))
             time.sleep(0.2)

@@ -56,7 +56,8 @@ class Bench:
             run_suite(jobs, self.jobs, lambda line: print(line, file=sys.stderr, flush=True), self.data_root)
         rows = rows_of(jobs)
         if not rows:
-            raise ValueError(f"No run in {out} is finished: leave out --show to run the suite.")
+            what = "leave out --show to run the suite" if self.show else "all are being trained by another process"
+            raise ValueError(f"No run in {out} is finished: {what}.")
         tables = tables_of(suite, rows)
         seeds = "one seed," if self.seeds == 1 else f"at most {self.seeds} seeds each, mean and deviation"
         finished = f"{len(rows)} of {len(jobs)} runs, {seeds} in %"

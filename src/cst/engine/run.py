@@ -95,6 +95,15 @@ class Run:
             yield
 
     @property
+    def in_hand(self) -> bool:
+        """Whether a process trains here now."""
+        try:
+            with self.claimed():
+                return False
+        except ValueError:
+            return True
+
+    @property
     def config(self) -> Config:
         """The resolved configuration."""
         return load_config(self.config_file)
