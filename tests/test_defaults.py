@@ -53,3 +53,8 @@ def test_the_papers_values():
     sentiment = filled("text", recipe="paper/sentiment")
     assert (sentiment.backbone, sentiment.lr, sentiment.optimizer) == ("hf:bert-base-uncased", 5e-4, "sgd")
     assert (sentiment.warmup_epochs, sentiment.ramp_epochs, sentiment.feature_norm) == (0, 0, False)
+
+
+def test_views_of_the_published_code():
+    assert filled("images", recipe="official/office-home", method="cst-official").augment == "mild/flip"
+    assert filled("images", recipe="official/visda", method="cst-official").augment == "flip"

@@ -17,7 +17,7 @@ from cst.types import described, fits, plain
 
 Schedule = Literal["step", "inverse", "cosine", "constant"]
 BatchNorm = Literal["joint", "per-domain"]
-Augment = Literal["none", "mild", "flip"]
+Augment = Literal["none", "mild", "flip", "mild/flip"]
 Head = Literal["linear", "prototype"]
 Standardization = Literal["dataset", "image"]
 Optimizer = Literal["sgd", "adamw"]
@@ -121,8 +121,8 @@ class Config:
     """What inputs are standardised by: dataset, constants of the source or of the backbone's pretraining (default), or
     image, each by its own mean and deviation."""
     augment: Augment | None = None
-    """Random views of both domains in training: mild ones, or flip to mirror images half of the time. (default: none;
-    mild for images from files)"""
+    """Random views of both domains in training: mild ones, or flip to mirror images half of the time; mild/flip is mild
+    for the source, flip for the target. (default: none; mild for images from files)"""
     weight: tuple[str, ...] = ()
     """Weight of a term, for instance cycle=2; several with commas, or with the flag again."""
     option: tuple[str, ...] = ()

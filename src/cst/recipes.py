@@ -29,7 +29,7 @@ _CODE: dict[str, Any] = {
     "steps_per_epoch": 1000,
     "ramp_epochs": 0,
     "image_size": 224,
-    "augment": "mild",
+    "augment": "mild/flip",
 }
 
 RECIPES: dict[str, dict[str, Any]] = {

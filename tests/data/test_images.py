@@ -8,7 +8,8 @@ from PIL import Image
 from cst.data.domains import Part
 from cst.data.images import ImageFiles, middle, upright
 from cst.data.loading import ahead, in_order, worker_count
-from cst.data.photos import OPERATION_LIST, randaugment
+from cst.data.photos import OPERATION_LIST, jitter, randaugment
+from cst.data.views import strong_photos
 
 
 def test_the_middle_is_what_resizing_and_cropping_give():
@@ -67,9 +68,12 @@ def test_what_workers_need_can_be_sent_to_them(photos):
     sampler = Aligned(torch.arange(12) % 2, 12, 2, 4, seed=0)
     sampler.start_epoch(lambda: torch.eye(2)[torch.arange(12) % 2])
     sampler.batch(0)
-    read = partial(_read_step, sampler, samples, samples, 3)
+    read = partial(_read_step, sampler, samples, samples, 3, (True, False))
     sent = pickle.loads(pickle.dumps(read))
     assert all(torch.equal(a, b) for a, b in zip(read(5), sent(5), strict=True))
+    first, second, source, target = read(5)
+    assert not torch.equal(source, samples.take(first))  # random parts of the source alone
+    assert torch.equal(target, samples.take(second))
 
 
 def test_only_files_are_worth_processes(photos):
@@ -109,11 +113,23 @@ def test_every_operation_takes_an_amount_for_each_image(name):
         assert not torch.equal(changed[1], changed[2])
 
 
-def test_strong_views_are_drawn_for_every_image():
+@pytest.mark.parametrize(("view", "different"), [(randaugment, 37), (jitter, 48), (strong_photos, 48)])
+def test_strong_views_are_drawn_for_every_image(view, different):
     torch.manual_seed(0)
     images = torch.rand(1, 3, 24, 24).expand(48, 3, 24, 24).clone()
     before = images.clone()
-    views = randaugment(images)
+    views = view(images)
     assert torch.equal(images, before)
     assert 0 <= views.min() <= views.max() <= 1
-    assert len(torch.unique(views.flatten(1), dim=0)) > 36  # kornia's own draws two operations for all 48
+    assert len(torch.unique(views.flatten(1), dim=0)) >= different  # kornia's own RandAugment: 1
+
+
+def test_jitter_changes_brightness_contrast_and_saturation_but_no_hue():
+    torch.manual_seed(0)
+    colour = torch.tensor([0.5, 0.3, 0.2]).view(1, 3, 1, 1).expand(64, 3, 8, 8)
+    red, green, blue = jitter(colour).unbind(1)
+    assert (red > green).all()
+    assert (green > blue).all()
+    # A colour mixed with grey and scaled keeps the ratio of its differences.
+    assert torch.allclose((red - green) / (green - blue), torch.tensor(2.0), atol=1e-3)
+    assert (red - blue).std() > 0.03

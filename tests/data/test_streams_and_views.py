@@ -1,7 +1,7 @@
 import torch
 
 from cst.data.streams import Stream
-from cst.data.views import mild, strong
+from cst.data.views import mild, of_each_domain, strong
 
 
 def test_a_pass_sees_every_sample_once():
@@ -30,3 +30,8 @@ def test_views_are_drawn_for_each_sample_and_strong_ones_are_stronger():
         assert gentle.shape == harsh.shape == inputs.shape
         assert len(torch.unique(harsh.flatten(1), dim=0)) == 64
         assert (harsh - inputs).square().mean() > times * (gentle - inputs).square().mean()
+
+
+def test_a_view_for_both_domains_or_one_for_each():
+    assert of_each_domain("mild") == ("mild", "mild")
+    assert of_each_domain("mild/flip") == ("mild", "flip")

@@ -1,4 +1,4 @@
-"""Strong views of photos: RandAugment with operations drawn for every image.
+"""Strong views of photos: colours shaken, then RandAugment with operations drawn for every image.
 
 kornia's own RandAugment draws its operations once for a batch. Here each image draws two of the list, images
 that drew the same one are changed together by kornia's functions, each by an amount of its own.
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 OPERATIONS = 2
+JITTER = 0.4
 Operation = Callable[[Any, Tensor, Tensor], Tensor]
 """kornia, images [N, 3, H, W] with values 0..1, amounts [N] in -1..1 -> images."""
 
@@ -76,14 +77,25 @@ OPERATION_LIST: dict[str, Operation] = {
 }
 
 
-def randaugment(images: Tensor, count: int = OPERATIONS) -> Tensor:
-    """``count`` random operations for each image, one after the other."""
+def _kornia() -> Any:
     try:
         import kornia
     except ImportError:
         raise ValueError(
             "Strong views of photos need the package kornia: pip install 'cycle-self-training[images]'."
         ) from None
+    return kornia
+
+
+def jitter(images: Tensor, amount: float = JITTER) -> Tensor:
+    """Brightness, contrast and saturation of each image changed by up to ``amount``."""
+    changed: Tensor = _kornia().augmentation.ColorJitter(amount, amount, amount, p=1.0)(images)
+    return changed
+
+
+def randaugment(images: Tensor, count: int = OPERATIONS) -> Tensor:
+    """``count`` random operations for each image, one after the other."""
+    kornia = _kornia()
     operations = list(OPERATION_LIST.values())
     for _ in range(count):
         drawn = torch.randint(len(operations), (len(images),))

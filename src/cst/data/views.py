@@ -25,10 +25,15 @@ class Views:
     strong: Callable[[Tensor], Tensor]
     crops: bool = False
 
-    def called(self, name: str | None) -> Callable[[Tensor], Tensor]:
-        """The view of a batch that ``--augment`` names."""
-        known = {"mild": self.mild, "flip": flip}
-        return known.get(name or "", unchanged)
+    def called(self, name: str) -> Callable[[Tensor], Tensor]:
+        """The view of a batch that has this name."""
+        return {"none": unchanged, "mild": self.mild, "flip": flip}[name]
+
+
+def of_each_domain(augment: str) -> tuple[str, str]:
+    """The names of the source's and of the target's view: ``mild/flip`` has one for each, ``mild`` one for both."""
+    source, _, target = augment.partition("/")
+    return source, target or source
 
 
 def unchanged(inputs: Tensor) -> Tensor:
@@ -100,10 +105,10 @@ def drop_tokens(tokens: Tensor, share: float) -> Tensor:
 
 
 def strong_photos(images: Tensor) -> Tensor:
-    """Two random changes of geometry or colour for each photo."""
-    from cst.data.photos import randaugment
+    """Each photo mirrored half of the time, its colours shaken, then two random changes of geometry or colour."""
+    from cst.data.photos import jitter, randaugment
 
-    return randaugment(images)
+    return randaugment(jitter(flip(images)))
 
 
 ARRAYS = Views(mild, strong)

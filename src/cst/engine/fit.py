@@ -18,6 +18,7 @@ from cst.data.domains import Samples, Task, glimpse
 from cst.data.identity import identity
 from cst.data.loading import ahead, worker_count
 from cst.data.samplers import Uniform
+from cst.data.views import of_each_domain
 from cst.engine.evaluation import oracle_metrics, predict, target_head_error
 from cst.engine.memory import Memory
 from cst.engine.objective import Learner, Objective
@@ -80,6 +81,7 @@ class Trainer:
         assert config.schedule
         assert config.epochs
         assert config.ramp_epochs is not None
+        assert config.augment
         self.task, self.config, self.run, self.listener = task, config, run, listener
         self.given = task
         self.batch_size, self.steps_per_epoch = config.batch_size, config.steps_per_epoch
@@ -91,6 +93,7 @@ class Trainer:
         problem = Problem(task.num_classes, feature_dim, len(task.target))
         self.objective = Objective(method, problem, config.ramp_epochs, config.warmup_epochs or 0.0)
         self.learner = Learner(model, self.objective)
+        self.views = of_each_domain(config.augment)
         self._check_inputs()
         self.model = model
         self.objective.attach(model)
@@ -112,7 +115,7 @@ class Trainer:
     def _check_inputs(self) -> None:
         """Tokens can be hidden and their word vectors perturbed where the backbone is one of ours, never averaged."""
         example = self.task.target.take(torch.tensor([0]))
-        if self.config.augment == "flip" and example.ndim != 4:
+        if "flip" in self.views and example.ndim != 4:
             raise ValueError("--augment flip mirrors images, but the data are none: choose mild or none.")
         if example.is_floating_point():
             return
@@ -232,19 +235,17 @@ class Trainer:
     @property
     def _read(self) -> Callable[[int], StepSamples]:
         """What reads the samples of a step, here or in a worker process."""
-        crops = self.config.augment == "mild" and self.task.views.crops
-        seed = self.config.seed if crops else None
-        return partial(_read_step, self.sampler, self.task.source.samples, self.task.target, seed)
+        crops = tuple(self.task.views.crops and view == "mild" for view in self.views)
+        return partial(_read_step, self.sampler, self.task.source.samples, self.task.target, self.config.seed, crops)
 
     def _step(self, number: int, samples: StepSamples | None = None) -> Step:
         """Step ``number``, of samples that were read before or are read now."""
         source, target, inputs, others = self._read(number) if samples is None else samples
         views = self.task.views
-        view = views.called(self.config.augment)
         batch = Batch(
-            source=view(inputs),
+            source=views.called(self.views[0])(inputs),
             labels=self.task.source.labels[source],
-            target=view(others),
+            target=views.called(self.views[1])(others),
             target_indices=target,
             strong=views.strong(others) if "strong" in self.objective.views else None,
             augment=views.strong,
@@ -315,11 +316,14 @@ class Trainer:
         return int(state["epochs"])
 
 
-def _read_step(sampler: Uniform, source: Samples, target: Samples, seed: int | None, number: int) -> StepSamples:
-    """What a step sees of both domains; with a seed, random crops of files."""
+def _read_step(
+    sampler: Uniform, source: Samples, target: Samples, seed: int, crops: tuple[bool, ...], number: int
+) -> StepSamples:
+    """What a step sees of both domains; of files random parts, where the domain's ``crops`` say so."""
     first, second = sampler.batch(number)
-    crops = (None, None) if seed is None else (2 * (seed * 1_000_003 + number), 2 * (seed * 1_000_003 + number) + 1)
-    return first, second, source.take(first, crops[0]), target.take(second, crops[1])
+    own = 2 * (seed * 1_000_003 + number)
+    seeds = (own if crops[0] else None, own + 1 if crops[1] else None)
+    return first, second, source.take(first, seeds[0]), target.take(second, seeds[1])
 
 
 @contextmanager
