@@ -250,7 +250,7 @@ def test_inspect_finds_what_would_spoil_a_result(cst, photos, tmp_path):
     assert figures["source"]["duplicates"] == 1
     assert figures["target"]["unreadable"] == ["broken.png"]
     assert [pair[1] for pair in figures["shared"]] == ["leaked.png"]
-    assert "1 samples are in both domains" in out
+    assert "1 of the target's samples are in the source too, leaked.png as disc/" in out
     from PIL import Image
 
     with Image.open(tmp_path / "sheet.png") as sheet:
@@ -269,7 +269,7 @@ def test_inspect_reads_text_and_vectors_too(cst, tables, shifted_blobs, tmp_path
     np.save(tmp_path / "t.npy", np.concatenate([others, x[:2]]))
     code, out, _ = cst("inspect", tmp_path / "s.npz", tmp_path / "t.npy", "--out", sheet)
     assert code == 0
-    assert "2 samples are in both domains" in out
+    assert "2 of the target's samples are in the source too" in out
 
 
 def test_inspect_says_what_training_would_refuse(cst, tmp_path):

@@ -41,7 +41,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], left: int
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
         table.add_column(
             escape(column), justify="left" if place < left else "right", overflow="fold", no_wrap=place == 0
@@ -51,6 +51,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], left: int
     console = Console()
     if not console.is_terminal:
         console.width = max(console.width, 140)
+    console.print(f"[italic]{escape(title)}")  # as rich's own title, but not folded to the width of the table
     console.print(table)
 
 

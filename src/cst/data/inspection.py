@@ -92,9 +92,10 @@ def warnings_of(figures: dict[str, Any]) -> list[str]:
     """What a careful person would want to know before training, one sentence each."""
     found = []
     if figures["shared"]:
+        ours, theirs = figures["shared"][0]
         found.append(
-            f"{len(figures['shared'])} samples are in both domains: a target that leaks into the source makes every "
-            "figure too good."
+            f"{len(figures['shared'])} of the target's samples are in the source too, {theirs} as {ours} first: "
+            "a target that leaks into the source makes every figure too good."
         )
     for domain in ("source", "target"):
         own = figures[domain]
