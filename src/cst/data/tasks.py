@@ -79,7 +79,8 @@ TASKS = {
 def check_task(name: str) -> None:
     """Raise a ``ValueError`` if there is no task of that name."""
     if name not in TASKS:
-        raise ValueError(unknown("task", name, TASKS))
+        family = [task for task in TASKS if task.partition(":")[0] == name.partition(":")[0]]
+        raise ValueError(unknown("task", name, family or TASKS))
 
 
 def kind_of_task(config: Config) -> str:
