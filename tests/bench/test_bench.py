@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from cst.bench.runner import jobs_of, rows_of, run_suite
+from cst.bench.runner import histories_of, jobs_of, rows_of, run_suite
 from cst.bench.suites import SUITES, Suite, Variant, find_suite
 from cst.bench.tables import markdown, spread, summary, tables_of
 from cst.cli.main import main
@@ -77,9 +77,11 @@ def test_command(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(SUITES, "tiny", TINY)
     assert find_suite("tiny") is TINY
     words = ["bench", "tiny", "--seeds", "1", "--jobs", "2", "--out", tmp_path / "runs"]
+    words += ["--markdown", tmp_path / "t.md", "--json", tmp_path / "t.json", "--figure", tmp_path / "t.png"]
     with pytest.raises(SystemExit) as end:
-        main([str(word) for word in (*words, "--markdown", tmp_path / "t.md", "--json", tmp_path / "t.json")])
+        main([str(word) for word in words])
     assert end.value.code == 0
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
     assert "source-only" in capsys.readouterr().out
     assert len(json.loads((tmp_path / "t.json").read_text())) == 2
     assert "`cst bench tiny --seeds 1`" in (tmp_path / "t.md").read_text()
@@ -144,3 +146,30 @@ def test_a_table_by_tasks_has_the_oracle_epoch_and_the_transductive_figure_where
     same, apart = (tables_of(suite, [row | {"target_accuracy": value}]) for value in (1 - (1 - 0.9), 0.99))
     assert [lines[0][1] for _, _, lines in same] == ["90.0", "95.0"]
     assert [lines[0][1] for _, _, lines in apart] == ["90.0", "95.0", "99.0"]
+
+
+def test_histories_of_finished_runs_go_by_task_and_method(tmp_path):
+    variants = tuple(Variant(f"{m} {t}", {"method": m, "task": f"x:{t}"}) for t in "ab" for m in ("cst", "dann"))
+    jobs = jobs_of(Suite("s", "S", variants, by_task=True), 2, tmp_path)
+    for number, job in enumerate(jobs[:-1]):
+        job.run.folder.mkdir()
+        job.run.metrics_file.write_text(json.dumps({"epoch": 1, "number": number}) + "\n")
+        job.run.save_result({})
+    found = histories_of(jobs)
+    numbers = {(t, m): [runs[0]["number"] for runs in found[t][m]] for t in found for m in found[t]}
+    assert numbers == {("a", "cst"): [0, 4], ("a", "dann"): [1, 5], ("b", "cst"): [2, 6], ("b", "dann"): [3]}
+
+
+def test_a_figure_has_a_panel_for_each_task_and_one_for_alpha(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    from cst.analysis.figures import suite_figure
+
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, path, dpi: drawn.append(self))
+    plain = [{"oracle": {"accuracy": 0.5 + e / 10}} for e in range(3)]
+    selected = [record | {"alpha": 2 - e / 10} for e, record in enumerate(plain)]
+    suite_figure({task: {"dann": [plain], "cst": [selected, selected]} for task in "abcd"}, tmp_path / "f.png")
+    titles = {panel.get_title(loc="left"): len(panel.lines) for panel in drawn[0].axes if panel.axison}
+    assert titles == {f"{task} target accuracy, % (oracle)": 2 for task in "abcd"} | {"Selected alpha": 4}
+    assert drawn[0].axes[0].lines[0].get_ydata().tolist() == pytest.approx([50, 60, 70])

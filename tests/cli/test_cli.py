@@ -62,7 +62,10 @@ def test_version(cst):
         (["train", "--method", "cst", "--weight", "vat=0.3"], "Unknown term 'vat'"),
         (["train", "--option", "cycle.l3=1", "--out", "nowhere/run"], "did you mean 'l2'"),
         (["train", "--task", "digits"], "Unknown task 'digits'"),
-        (["train", "--task", "digits:svhn-usps"], "Known tasks: digits:mnist-usps, digits:usps-mnist, digits:svhn-mnist."),
+        (
+            ["train", "--task", "digits:svhn-usps"],
+            "Known tasks: digits:mnist-usps, digits:usps-mnist, digits:svhn-mnist.",
+        ),
         (["train", "--batch-size", "5000", "--out", "nowhere/run"], "larger than the target (1797 samples)"),
         (["train", "--config", "nowhere.yaml"], "no configuration file at nowhere.yaml"),
         (["train", "--resume", "nowhere"], "nowhere is not a run"),

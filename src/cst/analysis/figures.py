@@ -1,4 +1,4 @@
-"""The demo's figure: the two domains, and what the methods made of them."""
+"""Curves over the epochs: of the demo, beside its two domains, and of a suite."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 History = list[dict[str, Any]]
 COLOURS = {"source-only": "#8c8c8c", "self-training": "#d1822b", "cst": "#1f6fb4"}
+OTHERS = ("#7a4fa3", "#2a9d5c", "#c0392b", "#17a2a2", "#b8860b", "#e377c2", "#5a3d2b", "#9acd32")
+"""For methods that have no colour of their own, in their order."""
 
 
 def demo_figure(histories: dict[tuple[str, int], History], path: Path) -> None:
     """Draw the histories of (method, seed) and write them to ``path``."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 6.2), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _sheet(11, 6.2)
     panels = figure.subplot_mosaic([["digits", "accuracy", "alpha"], ["digits", "variation", "trip"]])
     _draw_digits(panels["digits"])
     for method in dict.fromkeys(name for name, _ in histories):
@@ -38,6 +37,47 @@ def demo_figure(histories: dict[tuple[str, int], History], path: Path) -> None:
     _label(panels["alpha"], "Selected alpha")
     panels["alpha"].set_ylim(0.95, 2.05)
     figure.savefig(path, dpi=130)
+
+
+def suite_figure(histories: dict[str, dict[str, list[History]]], path: Path, most_columns: int = 4) -> None:
+    """Draw histories by task and method: a panel of accuracies for each task, one of the alphas that were selected."""
+    chosen = {
+        f"{method} {task}".rstrip(): runs
+        for task, methods in histories.items()
+        for method, runs in methods.items()
+        if all("alpha" in record for history in runs for record in history)
+    }
+    count = len(histories) + bool(chosen)
+    columns = min(count, most_columns)
+    rows = -(-count // columns)
+    figure = _sheet(4.2 * columns, 3.2 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).flatten()
+    for panel in panels:
+        panel.set_prop_cycle(color=OTHERS)
+    for panel, (task, methods) in zip(panels, histories.items(), strict=False):
+        for method, runs in methods.items():
+            _draw_curve(panel, method, runs, lambda r: 100 * r["oracle"]["accuracy"])
+        _label(panel, f"{task} target accuracy, % (oracle)".lstrip())
+        panel.legend(frameon=False, fontsize=8)
+    if chosen:
+        for name, runs in chosen.items():
+            _draw_curve(panels[count - 1], name, runs, lambda r: r["alpha"])
+        _label(panels[count - 1], "Selected alpha")
+        panels[count - 1].set_ylim(0.95, 2.05)
+        panels[count - 1].legend(frameon=False, fontsize=8)
+    for panel in panels[count:]:
+        panel.axis("off")
+    figure.savefig(path, dpi=130)
+
+
+def _sheet(width: float, height: float) -> Figure:
+    """A figure that needs no display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def _draw_curve(panel: Axes, method: str, runs: list[History], value: Any) -> None:

@@ -133,3 +133,14 @@ def rows_of(jobs: list[Job]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def histories_of(jobs: list[Job]) -> dict[str, dict[str, list[list[dict[str, Any]]]]]:
+    """The epochs of those runs that are finished: by task, then by variant, one list for each seed."""
+    found: dict[str, dict[str, list[list[dict[str, Any]]]]] = {}
+    for job in jobs:
+        if job.run.result is not None:
+            task = job.variant.task
+            name = job.variant.name.removesuffix(f" {task}")
+            found.setdefault(task, {}).setdefault(name, []).append(job.run.history())
+    return found

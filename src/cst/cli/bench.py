@@ -34,6 +34,8 @@ class Bench:
     markdown: Path | None = None
     """Write the table to this file as Markdown; if not given, a whole suite's goes to docs/results/SUITE.md where that
     folder is, else OUT/table.md."""
+    figure: Path | None = None
+    """Draw accuracy and selected alpha over the epochs of the finished runs into this file, a PNG."""
     json: Path | None = None
     """Write one row for each run to this file."""
 
@@ -46,8 +48,9 @@ class Bench:
             raise ValueError("--seeds and --jobs must be at least 1.")
         check_file(self.json)
         check_file(self.markdown, "--markdown")
+        check_file(self.figure, "--figure")
 
-        from cst.bench.runner import jobs_of, rows_of, run_suite
+        from cst.bench.runner import histories_of, jobs_of, rows_of, run_suite
         from cst.bench.tables import markdown, tables_of
 
         out = self.out or Path("runs/bench") / suite.name
@@ -68,6 +71,11 @@ class Bench:
             parts += [f"## {heading.capitalize()}\n\n{markdown(columns, lines)}" for heading, columns, lines in tables]
             page.write_text("\n\n".join([f"# {suite.title}", *parts]) + "\n", encoding="utf-8")
             print(f"Table: {page}")
+        if self.figure:
+            from cst.analysis.figures import suite_figure
+
+            suite_figure(histories_of(jobs), self.figure)
+            print(f"Figure: {self.figure}")
         write_json(self.json, rows)
 
     def _command(self) -> str:
