@@ -58,3 +58,11 @@ def test_the_papers_values():
 def test_views_of_the_published_code():
     assert filled("images", recipe="official/office-home", method="cst-official").augment == "mild/flip"
     assert filled("images", recipe="official/visda", method="cst-official").augment == "flip"
+
+
+@pytest.mark.parametrize(
+    ("kind", "recipe"), [("text", "cst/digits"), ("images", "cst/reviews"), ("arrays", "paper/sentiment")]
+)
+def test_a_recipe_for_data_of_another_kind_is_refused(kind, recipe):
+    with pytest.raises(ValueError, match=f"Recipe '{recipe}' is for .*, but the data are {kind}"):
+        filled(kind, recipe=recipe)

@@ -71,7 +71,7 @@ def with_defaults(config: Config, method: Method, kind: str) -> Config:
 
     What the user wrote comes first, then the recipe, then the method, then the kind of data.
     """
-    recipe = find_recipe(config.recipe) if config.recipe else {}
+    recipe = find_recipe(config.recipe, kind) if config.recipe else {}
     recipe = {name: value for name, value in recipe.items() if ONLY_FOR.get(name, kind) == kind}
     backbone = recipe.pop("backbone", "auto")
     terms = {part.name for part in method.terms}

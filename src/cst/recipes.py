@@ -91,8 +91,14 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 
 
-def find_recipe(name: str) -> dict[str, Any]:
-    """The settings called ``name``."""
+FOR_TEXT = ("paper/sentiment", "cst/reviews")
+
+
+def find_recipe(name: str, kind: str) -> dict[str, Any]:
+    """The settings called ``name``, which must suit data of that kind."""
     if name not in RECIPES:
         raise ValueError(unknown("recipe", name, RECIPES))
+    if (name in FOR_TEXT) != (kind == "text"):
+        theirs = "text" if name in FOR_TEXT else "images"
+        raise ValueError(f"Recipe '{name}' is for {theirs}, but the data are {kind}: choose another, or none.")
     return RECIPES[name]
