@@ -140,10 +140,12 @@ SUITES |= {
     ),
     "digits-parts": Suite(
         "digits-parts",
-        "From CST to its published code, one part at a time: MNIST to USPS, DTN",
+        "From source-only to CST to its published code, one part at a time: MNIST to USPS, DTN",
         tuple(
             replace(variant, config={"task": DIGITS[0], "recipe": "cst/digits", **SIX_EPOCHS, **variant.config})
             for variant in (
+                *_variants("source-only", {}, {"batch_norm": "joint"}),
+                *_variants("cycle", {}),
                 *_variants(
                     "cst",
                     {},
