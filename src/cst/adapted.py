@@ -17,8 +17,9 @@ from torch import nn
 
 from cst.config import Config, load_config, save_config
 from cst.data.arrays import in_columns, samples_from
-from cst.data.collection import samples_of
+from cst.data.collection import Collection, Wanted, samples_of
 from cst.data.domains import Samples, Task
+from cst.data.readers import TABLES, is_saved_dataset, kind_of, read
 from cst.engine.evaluation import predict
 from cst.engine.run import Run, reading
 from cst.engine.train import CUSTOM
@@ -88,9 +89,24 @@ class Adapted:
     def _run(self, inputs: Any) -> tuple[torch.Tensor, torch.Tensor]:
         return predict(self.model, self.samples(inputs), workers=self.config.workers)
 
+    def read(self, path: Path, text: str | None = None, strict: bool = False) -> Collection:
+        """New inputs from a folder, a table, arrays or a saved dataset, of the kind that the model takes."""
+        kind, text = self.inputs.kind, text or self.config.text
+        if kind == "text" and text is None:
+            raise ValueError("The model reads text: name the column that holds it with --text.")
+        theirs = kind_of(path, None)
+        if theirs != kind and not (kind == "text" and (is_saved_dataset(path) or path.suffix.lower() in TABLES)):
+            raise ValueError(f"The model was trained on {kind}, but {path} holds {theirs}.")
+        text = text if kind == "text" else None
+        return read(path, Wanted(text, self.config.label, False, self.inputs.columns, strict))
+
     def samples(self, inputs: Any) -> Samples:
-        """New inputs as the model takes them: arrays, texts, or paths of images."""
+        """New inputs as the model takes them: arrays, texts, paths of images, or one path as training was given."""
         kind = self.inputs.kind
+        if isinstance(inputs, str | os.PathLike) and (
+            kind == "arrays" or os.path.isdir(inputs) or (kind == "text" and os.path.isfile(inputs))
+        ):
+            inputs = self.read(Path(inputs), strict=True).items  # a sample left out would shift the others
         if kind != "arrays":
             if isinstance(inputs, str | os.PathLike):
                 inputs = [inputs]
@@ -98,6 +114,10 @@ class Adapted:
                 inputs = list(inputs)
             if not len(inputs):
                 raise ValueError("There are no new inputs: give at least one.")
+            if kind == "images" and not isinstance(inputs[0], str | os.PathLike | bytes):
+                raise ValueError(
+                    f"The model takes paths of images, got {type(inputs[0]).__name__}: save them as files."
+                )
             return samples_of(kind, inputs, self.config, tokenizer=self.tokenizer)
         inputs = in_columns(inputs, self.inputs.columns, "new")
         samples = samples_from(inputs, "new", as_images=self.inputs.backbone != CUSTOM)

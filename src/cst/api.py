@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import reprlib
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -72,10 +74,17 @@ def adapt(
     if isinstance(source, str | os.PathLike):
         if not isinstance(target, str | os.PathLike):
             raise ValueError("source is a path, so target must be one too.")
+        if isinstance(target_labels, os.PathLike):
+            target_labels = str(target_labels)
+        if not isinstance(target_labels, str | None):
+            raise ValueError("source and target are paths, so target_labels must be one too, or the name of a column.")
         values |= {"source": Path(source), "target": Path(target), "target_labels": target_labels}
         config = config_from(values, where="adapt")
         config = with_defaults(config, parse_method(config.method), kind_of_task(config))
-        return train(load_task(config), config, custom, resume=resume)
+        task = load_task(config)
+        for note in task.notes:
+            warnings.warn(note, stacklevel=2)
+        return train(task, config, custom, resume=resume)
     if kind := _kind_of_list(target):
         config = config_from({**values, "task": LISTS}, where="adapt")
         config = with_defaults(config, parse_method(config.method), kind)
@@ -92,8 +101,13 @@ def adapt(
 def _kind_of_list(items: Any) -> Kind | None:
     """``images`` for paths of pictures, ``text`` for other texts in a row, ``None`` for anything else."""
     items = _listed(items)
-    if not isinstance(items, list | tuple) or not all(isinstance(item, str | os.PathLike) for item in items):
+    if not isinstance(items, list | tuple) or not any(isinstance(item, str | os.PathLike) for item in items):
         return None
+    for place, item in enumerate(items):
+        if not isinstance(item, str | os.PathLike):
+            raise ValueError(
+                f"Item {place} of the texts or paths is {reprlib.repr(item)}: fill it in, or leave it out."
+            )
     if all(Path(item).suffix.lower() in IMAGES for item in items):
         return "images" if items else None
     return "text" if all(isinstance(item, str) for item in items) else None

@@ -380,3 +380,49 @@ def test_predictions_need_data_of_the_same_kind(cst, photos, tmp_path):
     code, _, err = cst("predict", tmp_path / "run", "--input", table, "--out", tmp_path / "p.csv")
     assert code == 2
     assert "trained on images" in err
+
+
+def test_a_model_predicts_what_training_was_given(photos, tables, tiny_bert, shifted_blobs, tmp_path):
+    small = {"epochs": 1, "steps_per_epoch": 2, "batch_size": 4}
+    (photos[1] / "broken.png").write_bytes(b"?")
+    with pytest.warns(UserWarning, match=r"1 of the target's files cannot be read and are left out: broken\.png"):
+        adapted = package.adapt(*photos, backbone="cnn", image_size=16, workers=0, **small)
+    with pytest.raises(ValueError, match=r"broken\.png cannot be read"):
+        adapted.predict(photos[1])
+    (photos[1] / "broken.png").unlink()
+    assert adapted.predict(photos[1]).tolist() == adapted.predict(sorted(photos[1].iterdir())).tolist()
+    with pytest.raises(ValueError, match="takes paths of images, got ndarray"):
+        adapted.predict(np.zeros((2, 3, 16, 16)))
+    with pytest.raises(ValueError, match="target_labels must be one too"):
+        package.adapt(*photos, target_labels=["bar"])
+
+    source, target, known = tables
+    truth = write_csv(tmp_path / "truth.csv", [["label"], *([row["mood"]] for row in rows_of(known))])
+    columns = {"text": "review", "label": "stars", "backbone": f"hf:{tiny_bert}"}
+    adapted = package.adapt(source, target, target_labels=truth, **columns, **small)
+    texts = [row["review"] for row in rows_of(target)]
+    assert adapted.predict(str(target)).tolist() == adapted.predict(texts).tolist()
+    assert len(adapted.predict(texts[0])) == 1
+    with pytest.raises(ValueError, match="Item 1 of the texts or paths is None"):
+        package.adapt((texts, ["a", "b"] * 16), [texts[0], None])
+
+    x, y, others, _ = shifted_blobs
+    np.save(tmp_path / "others.npy", others)
+    adapted = package.adapt((x, y), others, **small)
+    assert adapted.predict(tmp_path / "others.npy").tolist() == adapted.predict(others).tolist()
+
+
+def test_kinds_are_compared_before_anything_is_read(mistake, cst, photos, tables, tmp_path):
+    said = mistake("inspect", photos[0], tables[1])
+    assert "The source holds images, the target arrays: both must be of one kind." in said
+    assert cst("train", "--source", photos[0], "--target", photos[1], *TINY_IMAGES, "--out", tmp_path / "r")[0] == 0
+    assert "The model was trained on images, but" in mistake("predict", tmp_path / "r", "--input", tables[1])
+
+
+def test_predict_says_what_it_does_not_read(cst, photos, tmp_path):
+    assert cst("train", "--source", photos[0], "--target", photos[1], *TINY_IMAGES, "--out", tmp_path / "r")[0] == 0
+    (photos[1] / "photo.heic").write_bytes(b"?")
+    code, _, err = cst("predict", tmp_path / "r", "--input", photos[1], "--out", tmp_path / "p.csv", "--workers", "0")
+    assert code == 0
+    assert "1 files in" in err
+    assert "photo.heic" in err

@@ -1,5 +1,7 @@
 """Images on disk: decoding, cropping, worker processes, strong views."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -133,3 +135,44 @@ def test_jitter_changes_brightness_contrast_and_saturation_but_no_hue():
     # A colour mixed with grey and scaled keeps the ratio of its differences.
     assert torch.allclose((red - green) / (green - blue), torch.tensor(2.0), atol=1e-3)
     assert (red - blue).std() > 0.03
+
+
+def test_pictures_are_turned_as_the_camera_says(tmp_path):
+    from PIL import ImageOps
+
+    values = np.random.default_rng(0).integers(255, size=(6, 9, 3), dtype=np.uint8)
+    for way in range(1, 9):
+        picture = Image.fromarray(values)
+        picture.getexif()[0x0112] = way
+        wanted = np.asarray(ImageOps.exif_transpose(picture))
+        assert np.array_equal(np.asarray(upright(picture)), wanted)
+
+
+def test_damaged_notes_of_a_camera_do_not_spoil_a_picture(tmp_path, monkeypatch):
+    from cst.data.images import problem
+
+    Image.new("RGB", (9, 6), "navy").save(tmp_path / "a.jpg")
+    monkeypatch.setattr(Image.Image, "getexif", lambda self: 1 / 0)
+    assert problem(tmp_path / "a.jpg") == ""
+    assert upright(Image.open(tmp_path / "a.jpg")).size == (9, 6)
+
+
+def test_a_photo_is_decoded_large_enough_for_its_smallest_part(tmp_path, monkeypatch):
+    import cst.data.images as module
+
+    sides = []
+    turn = module.upright
+    monkeypatch.setattr(module, "upright", lambda picture: sides.append(picture.size[0]) or turn(picture))
+    Image.new("RGB", (1024, 1024)).save(tmp_path / "large.jpg")
+    samples = ImageFiles([tmp_path / "large.jpg"], 224)
+    samples.take(torch.arange(1))
+    samples.take(torch.arange(1), seed=0)
+    assert sides == [256, 512]
+    assert 512 * math.sqrt(module.LEAST_PART) >= 224
+
+
+@pytest.mark.parametrize("check", ["problem", "cut_short"])
+def test_a_path_may_be_a_string(check, photos):
+    import cst.data.images as module
+
+    assert getattr(module, check)(str(photos[0] / "bar" / "1.png")) == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import write_csv
+from conftest import draw, write_csv
 from cst.config import Config
 from cst.data.collection import Collection, Wanted
 from cst.data.own import own_collections
@@ -408,3 +408,65 @@ def test_rows_without_text_are_left_out_with_their_labels(tmp_path):
     truth = write_csv(tmp_path / "truth.csv", [["label"], ["5"], ["1"], ["2"]])
     config = Config(source=table, target=table, text="review", label="stars", target_labels=str(truth))
     assert own_collections(config)[2] == ["5", "2"]
+
+
+def test_quotation_marks_of_a_plain_tsv_are_letters(tmp_path):
+    table = tmp_path / "a.tsv"
+    lines = ["review\tstars", '"good" book\t1', '"He said\t2', 'and left"\t3', '"all of ""it"""\t4', "fine\t5", ""]
+    table.write_bytes("\r\n".join(lines).encode())
+    found = read(table, TEXT)
+    assert list(found.items) == ['"good" book', '"He said', 'and left"', 'all of "it"', "fine"]
+    assert found.labels == ["1", "2", "3", "4", "5"]
+    table.write_text('review\tstars\n"two\nlines\tand a tab"\t1\nfine\t2\n')
+    assert list(read(table, TEXT).items) == ["two\nlines\tand a tab", "fine"]
+
+
+def test_labels_go_by_row_as_predictions_do(tmp_path):
+    source = write_csv(tmp_path / "a.csv", [["x", "label"], [1, "u"], [2, "v"]])
+    target = write_csv(tmp_path / "b.csv", [["x"], [3], [4], [5]])
+
+    def truth(rows):
+        table = write_csv(tmp_path / "t.csv", [["row", "label"], *rows])
+        return own_collections(Config(source=source, target=target, target_labels=str(table)))[2]
+
+    assert truth([[2, "u"], [0, "v"], [1, "v"]]) == ["v", "v", "u"]
+    assert truth([[1, "u"]]) == [None, "u", None]
+    with pytest.raises(ValueError, match="names no row of the target"):
+        truth([[7, "u"]])
+    with pytest.raises(ValueError, match=r"There is no table at .*gone\.parquet"):
+        own_collections(Config(source=source, target=target, target_labels=str(tmp_path / "gone.parquet")))
+
+
+def test_labels_of_images_may_have_backslashes(photos, tmp_path):
+    table = write_csv(tmp_path / "t.csv", [["file", "label"], ["bar\\1.png", "bar"]])
+    found = own_collections(Config(source=photos[0], target=photos[0], target_labels=str(table)))[2]
+    assert [label for label in found if label] == ["bar"]
+
+
+def test_a_letter_written_in_two_ways_is_one_class(photos, tmp_path):
+    import unicodedata
+
+    for domain, form in ((photos[0], "NFC"), (photos[1], "NFD")):
+        draw(domain / unicodedata.normalize(form, "Größe") / "1.png", "bar", "black", np.random.default_rng(0))
+    source, _, truth = own_collections(Config(source=photos[0], target=photos[1], target_labels="folders"))
+    assert {label for label in truth if label} <= set(source.labels)
+
+
+def test_a_target_within_the_source_is_refused(photos):
+    with pytest.raises(ValueError, match="lies in the source, as a class of it"):
+        own_collections(Config(source=photos[0], target=photos[0] / "bar"))
+
+
+def test_parts_of_a_dataset_that_look_like_classes_are_noted(photos, tmp_path):
+    (tmp_path / "all").mkdir()
+    for part in ("test", "train"):
+        (tmp_path / "all" / part).symlink_to(photos[0])
+    (note,) = read(tmp_path / "all", Wanted()).notes
+    assert "hold the same folders, bar for one" in note
+    assert not read(photos[0], Wanted()).notes
+
+
+def test_numbers_with_a_decimal_comma(tmp_path):
+    table = write_csv(tmp_path / "a.csv", [["x", "label"], ["0,5", "u"]], delimiter=";")
+    with pytest.raises(ValueError, match="holds '0,5', which is no number; write decimal points"):
+        read(table, Wanted())

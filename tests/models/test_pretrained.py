@@ -195,3 +195,66 @@ def test_a_torchvision_model_loses_its_classifier(monkeypatch):
     (layer,) = image_backbone("torchvision:resnet18", None).layers
     assert layer(torch.rand(2, 3, 8, 8)).shape == (2, 3)
     assert asked == {"resnet18": "DEFAULT"}
+    Model.forward = lambda self, inputs: self.fc(nn.functional.adaptive_avg_pool2d(inputs, 1))  # as in ConvNeXt
+    (layer,) = image_backbone("torchvision:convnext_tiny", None).layers
+    assert layer(torch.rand(2, 3, 8, 8)).shape == (2, 3)
+
+
+def small_vit(**settings):
+    from transformers import ViTConfig, ViTModel
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    return ViTModel(ViTConfig(image_size=64, patch_size=16, **sizes), **settings)
+
+
+def test_a_model_kept_in_half_precision(tmp_path):
+    small_vit().bfloat16().save_pretrained(str(tmp_path / "vit"))
+    found = network(backbone=f"hf:{tmp_path / 'vit'}")
+    assert {p.dtype for p in found.parameters()} == {torch.float32}
+    assert found(torch.rand(2, 3, 64, 64)).shape == (2, 16)
+
+
+@pytest.mark.parametrize(
+    ("processor", "mean"),
+    [({"do_normalize": False}, 0.0), ({"image_mean": [0.25] * 3, "image_std": [0.5] * 3}, 0.25)],
+)
+def test_the_scale_of_an_image_model_is_its_processors(tmp_path, processor, mean):
+    from transformers import ViTImageProcessor
+
+    small_vit().save_pretrained(str(tmp_path / "vit"))
+    ViTImageProcessor(**processor).save_pretrained(str(tmp_path / "vit"))
+    steps = image_backbone(f"hf:{tmp_path / 'vit'}", None)
+    assert steps.mean == (mean,) * 3
+
+
+def test_blue_before_red_is_refused(tmp_path):
+    from transformers import MobileViTConfig, MobileViTImageProcessor, MobileViTModel
+
+    MobileViTModel(MobileViTConfig(image_size=64)).save_pretrained(str(tmp_path / "mobile"))
+    MobileViTImageProcessor().save_pretrained(str(tmp_path / "mobile"))
+    with pytest.raises(ValueError, match="wants blue before green and red"):
+        image_backbone(f"hf:{tmp_path / 'mobile'}", None)
+
+
+def test_weights_that_do_not_fit_name_what_is_wrong(tmp_path):
+    state = ResNet("resnet50").state_dict()
+    torch.save({name: value for name, value in state.items() if name != "layer1.0.conv1.weight"}, tmp_path / "a.pth")
+    with pytest.raises(ValueError, match=r"do not fit the backbone: layer1\.0\.conv1\.weight is missing"):
+        network(backbone="resnet50", weights=str(tmp_path / "a.pth"))
+    torch.save({**state, "conv1.weight": torch.zeros(3)}, tmp_path / "b.pth")
+    with pytest.raises(ValueError, match=r"do not fit the backbone: conv1\.weight has another shape"):
+        network(backbone="resnet50", weights=str(tmp_path / "b.pth"))
+    (tmp_path / "c.pth").write_bytes(b"?")
+    with pytest.raises(ValueError, match="holds no weights that can be read"):
+        network(backbone="resnet50", weights=str(tmp_path / "c.pth"))
+
+
+def test_a_pretrained_backbone_refuses_images_of_another_scale():
+    import cst
+
+    images, labels = torch.rand(8, 3, 32, 32) * 255, [0, 1] * 4
+    settings = {"backbone": "efficientnet-lite0", "weights": "none", "epochs": 1, "steps_per_epoch": 1}
+    with pytest.raises(ValueError, match=r"takes images with values 0\.\.1, but the source has .*uint8"):
+        cst.adapt((images, labels), images, **settings)
+    assert cst.adapt((images.byte(), labels), images.byte(), **settings).history
+    assert cst.adapt((images, labels), images, standardize="image", **settings).history

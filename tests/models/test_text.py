@@ -63,6 +63,11 @@ def test_weights_of_a_network_that_was_saved_within_another(tiny_bert, tokens, t
         found = backbone(prepare(tokens))
         alone = classifier.bert(input_ids=tokens[1:2]).last_hidden_state[:, 0]
     torch.testing.assert_close(found[1:2], alone, rtol=1e-4, atol=1e-5)
+    without_pooler = {name: value for name, value in classifier.state_dict().items() if "pooler" not in name}
+    torch.save(without_pooler, tmp_path / "masked.pt")  # as a model of masked words is saved
+    again = built(tiny_bert, weights=str(tmp_path / "masked.pt"), pooling="cls")[1]
+    with torch.no_grad():
+        assert torch.equal(again(prepare(tokens)), found)
 
 
 def test_frozen_layers_give_the_same_features(tiny_bert, tokens):

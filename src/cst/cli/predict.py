@@ -6,14 +6,9 @@ import csv
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_file, print_table, write_json
-
-if TYPE_CHECKING:
-    from cst.adapted import Adapted
-    from cst.data.collection import Collection
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,7 @@ class Predict:
         from cst.adapted import load
 
         adapted = load(self.run_folder)
-        found = self._read(adapted)
+        found = adapted.read(self.input, self.text, self.strict)
 
         import torch
 
@@ -53,8 +48,8 @@ class Predict:
         from cst.functional import margin
 
         fault = "has no text" if found.kind == "text" else "cannot be read as an image"
-        for name in found.unreadable:
-            print(f"cst: {name} {fault} and is left out.", file=sys.stderr)
+        for note in (*found.notes, *(f"{name} {fault} and is left out." for name in found.unreadable)):
+            print(f"cst: {note}", file=sys.stderr)
         probs = predict(adapted.model, adapted.samples(found.items), workers=self.workers)[1].softmax(-1)
         best, labels, gaps = probs.amax(1), probs.argmax(1), margin(probs)
         rows = zip(found.names, labels.tolist(), best.tolist(), gaps.tolist(), strict=True)
@@ -71,17 +66,3 @@ class Predict:
         write_json(
             self.json, {"predictions": len(labels), "file": str(self.out), "counts": counted, "unreadable": skipped}
         )
-
-    def _read(self, adapted: Adapted) -> Collection:
-        """The new inputs, of the kind that the model takes."""
-        from cst.data.collection import Wanted
-        from cst.data.readers import read
-
-        kind, text = adapted.inputs.kind, self.text or adapted.config.text
-        if kind == "text" and text is None:
-            raise ValueError("The model reads text: name the column that holds it with --text.")
-        text = text if kind == "text" else None
-        found = read(self.input, Wanted(text, adapted.config.label, False, adapted.inputs.columns, self.strict))
-        if found.kind != kind:
-            raise ValueError(f"The model was trained on {kind}, but {self.input} holds {found.kind}.")
-        return found

@@ -110,10 +110,10 @@ def samples_of(kind: str, items: Any, config: Config, domain: str = "new", token
     return samples_from(items, domain)
 
 
-def same_kind(source: Collection, target: Collection) -> None:
+def same_kind(source: str, target: str) -> None:
     """Refuse two domains of which one holds images and the other text or numbers."""
-    if source.kind != target.kind:
-        raise ValueError(f"The source holds {source.kind}, the target {target.kind}: both must be of one kind.")
+    if source != target:
+        raise ValueError(f"The source holds {source}, the target {target}: both must be of one kind.")
 
 
 def views_of(kind: str) -> Views:
@@ -137,7 +137,7 @@ def task_of(
     from cst.data.arrays import encode_labels, known_labels, labelled_part, same_inputs
     from cst.data.domains import Labelled, Oracle, Task
 
-    same_kind(source, target)
+    same_kind(source.kind, target.kind)
     if source.labels is None:
         raise ValueError("The source has no labels: give class folders, or name the column with --label.")
     for domain, collection in (("source", source), ("target", target)):
@@ -161,7 +161,7 @@ def task_of(
             samples_of(test.kind, test.items, config, "test", tokenizer), known_labels(test.labels, classes, len(test))
         )
     left_out = [
-        f"{len(c.unreadable)} of the {domain}'s {c.fault} and are left out: {_some(c.unreadable)}."
+        f"{len(c.unreadable)} of the {domain}'s {c.fault} and are left out: {some(c.unreadable)}."
         for domain, c in (("source", source), ("target", target))
         if c.unreadable
     ]
@@ -178,6 +178,7 @@ def task_of(
     )
 
 
-def _some(names: Sequence[str], most: int = 3) -> str:
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MARGIN = 256 / 224
 """The shorter side is brought to this multiple of the crop."""
+LEAST_PART = 0.3
+"""A random part is at least this share of the picture."""
 SMALL = 20_000
 """Up to so many files every one is decoded when the data are read; of more, the first and last bytes are checked."""
 
@@ -41,7 +44,8 @@ class ImageFiles:
     def _one(self, source: Any, random: np.random.Generator | None) -> Tensor:
         with open_picture(source) as opened:
             try:
-                opened.draft("RGB", (round(self.size * MARGIN),) * 2)
+                larger = MARGIN if random is None else 1 / math.sqrt(LEAST_PART)
+                opened.draft("RGB", (round(self.size * larger),) * 2)
                 picture = upright(opened)
             except Exception as error:
                 raise ValueError(unreadable(source, error)) from None
@@ -66,14 +70,14 @@ def unreadable(source: Any, error: Exception) -> str:
     name = "An image of the dataset" if isinstance(source, bytes) else str(source)
     reasons = {"truncated": "truncated", "decompression bomb": "too many pixels"}
     reason = next((short for sign, short in reasons.items() if sign in str(error)), type(error).__name__)
-    return f"{name} cannot be read as an image ({reason}): remove it, or find all such files with 'cst inspect'."
+    return f"{name} cannot be read as an image ({reason}): remove it; 'cst inspect' with --json lists all such files."
 
 
 def upright(picture: Picture) -> Picture:
     """Decoded, turned as the camera says, in three channels, transparent parts white."""
-    from PIL import Image, ImageOps
+    from PIL import Image
 
-    picture = ImageOps.exif_transpose(picture)
+    picture = _turned(picture)
     if picture.mode.startswith(("I", "F")):  # 16 bits or more a pixel: Pillow would clip them
         values = np.asarray(picture, dtype=np.float32)
         span = max(float(values.max() - values.min()), 1e-12)
@@ -82,6 +86,22 @@ def upright(picture: Picture) -> Picture:
         picture = picture.convert("RGBA")
         picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
     return picture.convert("RGB")
+
+
+def _turned(picture: Picture) -> Picture:
+    """As the camera says; where its notes are damaged, as it is."""
+    from PIL import ExifTags, Image
+
+    way = Image.Transpose
+    turns = {
+        **{2: way.FLIP_LEFT_RIGHT, 3: way.ROTATE_180, 4: way.FLIP_TOP_BOTTOM},
+        **{5: way.TRANSPOSE, 6: way.ROTATE_270, 7: way.TRANSVERSE, 8: way.ROTATE_90},
+    }
+    try:
+        turn = turns.get(picture.getexif().get(ExifTags.Base.Orientation, 1))
+    except Exception:
+        turn = None
+    return picture if turn is None else picture.transpose(turn)
 
 
 def middle(picture: Picture, size: int) -> Picture:
@@ -99,7 +119,7 @@ def some_part(picture: Picture, size: int, random: np.random.Generator) -> Pictu
     from PIL import Image
 
     width, height = picture.size
-    area, ratio = random.uniform(0.3, 1.0), math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
+    area, ratio = random.uniform(LEAST_PART, 1.0), math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
     wide, high = (min(1.0, math.sqrt(area * r)) for r in (ratio * height / width, width / height / ratio))
     wide, high = wide * width, high * height
     left, top = random.uniform(0, width - wide), random.uniform(0, height - high)
@@ -112,7 +132,7 @@ def problem(source: Any) -> str:
     try:
         with open_picture(source) as picture:
             picture.draft("RGB", (32, 32))
-            picture.load()
+            upright(picture)
     except ValueError as error:
         return str(error)
     except Exception as error:
@@ -135,9 +155,10 @@ def last_bytes(source: Any, count: int = 64) -> bytes:
     """The end of a file or of encoded bytes."""
     if isinstance(source, bytes):
         return source[-count:]
-    with source.open("rb") as file:
-        file.seek(-min(count, source.stat().st_size), 2)
-        return file.read()  # type: ignore[no-any-return]
+    path = Path(source)
+    with path.open("rb") as file:
+        file.seek(-min(count, path.stat().st_size), 2)
+        return file.read()
 
 
 def problems(paths: Sequence[Any]) -> list[str]:

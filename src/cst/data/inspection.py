@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cst.data.arrays import encode_labels, known_labels, label_array, missing, same_inputs, samples_from
-from cst.data.collection import Collection, same_kind
+from cst.data.collection import Collection, same_kind, some
 
 
 def fingerprints(collection: Collection) -> list[str]:
@@ -102,7 +102,7 @@ def warnings_of(figures: dict[str, Any]) -> list[str]:
         if own["duplicates"]:
             found.append(f"The {domain} holds {own['duplicates']} duplicates.")
         if own["unreadable"]:
-            found.append(f"{len(own['unreadable'])} of the {domain}'s {own['fault']}, {own['unreadable'][0]} first.")
+            found.append(f"{len(own['unreadable'])} of the {domain}'s {own['fault']}: {some(own['unreadable'])}.")
         counts = list((own["classes"] or {}).values())
         if counts and max(counts) > 10 * min(counts):
             found.append(f"The {domain}'s largest class has {max(counts)} samples, its smallest {min(counts)}.")
@@ -116,7 +116,7 @@ def _of_both(ours: Sequence[str], theirs: Sequence[str]) -> int:
 
 def inspect(source: Collection, target: Collection, target_labels: Sequence[Any] | None = None) -> dict[str, Any]:
     """All figures of both domains, and warnings."""
-    same_kind(source, target)
+    same_kind(source.kind, target.kind)
     ours, theirs = fingerprints(source), fingerprints(target)
     known = dict(zip(ours, source.names, strict=True))
     figures: dict[str, Any] = {

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cst.config import OWN_DATA, Config
-from cst.data.collection import Collection, Wanted, task_of
-from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, read
+from cst.data.collection import Collection, Wanted, same_kind, task_of
+from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, kind_of, read
 
 if TYPE_CHECKING:
     from cst.data.domains import Task
@@ -21,6 +21,9 @@ def own_collections(config: Config, columns: tuple[str, ...] = ()) -> tuple[Coll
     """Source, target, and the target's labels where there are any."""
     if config.source is None or config.target is None:
         raise ValueError("This run was trained on data of your own: name them with --source and --target.")
+    same_kind(*(kind_of(path, config.text) for path in (config.source, config.target)))
+    if config.source.is_dir() and config.source.resolve() in config.target.resolve().parents:
+        raise ValueError(f"The target {config.target} lies in the source, as a class of it: move it out of there.")
     wanted = Wanted(config.text, config.label, columns=columns, strict=config.strict)
     source = read(config.source, wanted)
     if config.target_labels in source.columns:
@@ -63,9 +66,11 @@ def target_labels(path: Path, target: Collection, config: Config) -> list[Any]:
 
 def _of_folders(names: Sequence[str], path: Path) -> list[str | None]:
     """The class folder of each image; None for an image that lies in none."""
+    from cst.data.readers.folders import class_called
+
     if not any("/" in name for name in names):
         raise ValueError(f"{path / names[0]} lies in no class folder, nor does another image: there are no labels.")
-    return [name.partition("/")[0] if "/" in name else None for name in names]
+    return [class_called(name.partition("/")[0]) if "/" in name else None for name in names]
 
 
 def _of_table(path: Path, target: Collection) -> list[Any]:
@@ -73,17 +78,23 @@ def _of_table(path: Path, target: Collection) -> list[Any]:
 
     columns = columns_of(path)
     labels = labels_of(columns, path, None, "the header 'label'", gaps=True)
-    if "file" not in columns and target.kind == "images":
+    which = "file" if target.kind == "images" or "file" in columns else "row"  # as in what 'cst predict' writes
+    if which not in columns and target.kind == "images":
         raise ValueError(f"{path} has no column 'file': the labels of images need the name of each.")
-    if "file" not in columns:
+    if which not in columns:
         return _as_many(labels, target, str(path))
-    known: dict[Any, Any] = {}
-    for file, label in zip(columns["file"], labels, strict=True):
-        if known.setdefault(file, label) != label:
-            raise ValueError(f"{path} names {file} twice, with the labels {known[file]} and {label}: keep one of them.")
-    if not any(name in known for name in target.names):
-        raise ValueError(f"{path} names no file of the target in its column 'file': write them like {target.names[0]}.")
-    return [known.get(name) for name in target.names]
+    known: dict[str, Any] = {}
+    for name, label in zip(map(_with_slashes, columns[which]), labels, strict=True):
+        if known.setdefault(name, label) != label:
+            raise ValueError(f"{path} names {name} twice, with the labels {known[name]} and {label}: keep one of them.")
+    names = [_with_slashes(name) for name in target.names]
+    if not any(name in known for name in names):
+        raise ValueError(f"{path} names no {which} of the target in its column '{which}': write them like {names[0]}.")
+    return [known.get(name) for name in names]
+
+
+def _with_slashes(name: Any) -> str:
+    return str(name).strip().replace("\\", "/")
 
 
 def _as_many(labels: list[Any], target: Collection, where: str) -> list[Any]:

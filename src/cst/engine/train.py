@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from cst.config import Config
-from cst.data.domains import Task, TensorSamples
+from cst.data.domains import Samples, Task, TensorSamples
 from cst.defaults import usual, with_defaults
 from cst.engine.evaluation import evaluate
 from cst.engine.fit import Listener, Trainer
@@ -21,6 +21,7 @@ from cst.grammar import adjusted, parse_method
 from cst.methods import Method
 from cst.models.backbones import build_network
 from cst.models.model import Model, NormalizedFeatures, Standardize, feature_dim, head, standardization
+from cst.models.pretrained import is_image_backbone
 
 if TYPE_CHECKING:
     from cst.adapted import Adapted
@@ -65,6 +66,8 @@ def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -
     example = task.source.samples.take(torch.arange(2))
     if config.standardize == "image" and example.ndim != 4:
         raise ValueError("--standardize image is for images, but the data are none: leave it out.")
+    if task.kind == "arrays" and config.standardize != "image" and is_image_backbone(config.backbone):
+        _check_scale(task.source.samples, config.backbone)
     prepare = standardization(config, nn.Identity)
     architecture: dict[str, Any] = {}
     if backbone is None:
@@ -77,6 +80,17 @@ def build_model(task: Task, config: Config, backbone: nn.Module | None = None) -
         backbone = NormalizedFeatures(backbone, dim)
     source_head = head(dim, task.num_classes, config.bottleneck or 0, config.head or "linear")
     return Model(backbone, source_head, config.batch_norm or "per-domain", prepare), dim, architecture
+
+
+def _check_scale(samples: Samples, backbone: str) -> None:
+    """A pretrained backbone brings its own standardisation, of values 0..1."""
+    some = samples.take(torch.arange(min(len(samples), 64)))
+    least, most = float(some.min()), float(some.max())
+    if least < -1e-3 or most > 1 + 1e-3:
+        raise ValueError(
+            f"Backbone '{backbone}' takes images with values 0..1, but the source has {least:g} to {most:g}: "
+            "give bytes (uint8), or divide by the largest value."
+        )
 
 
 def _standardize(task: Task) -> Standardize:

@@ -62,10 +62,11 @@ def missing(package: str, extra: str, what: str) -> ValueError:
     return ValueError(f"{what} needs the package {package}: pip install 'cycle-self-training[{extra}]'.")
 
 
-def load_weights(network: nn.Module, path: str) -> None:
+def load_weights(network: nn.Module, path: str, optional: str = "-") -> set[str]:
     """Weights from a file that ``torch.save`` or safetensors wrote; a classifier in it is left out.
 
     The network may have been saved as a part of another: a name in front of all of its own is taken off.
+    Returned are the weights that the file lacks, which must begin with ``optional``.
     """
     if not Path(path).is_file():
         raise ValueError(f"There is no file of weights at {path}.")
@@ -76,14 +77,22 @@ def load_weights(network: nn.Module, path: str) -> None:
             state: Any = load_file(path)
         else:
             state = torch.load(path, map_location="cpu", weights_only=True)
-        state = state.get("state_dict", state)
-        own = network.state_dict()
-        fronts = ["", *dict.fromkeys(name.partition(".")[0] + "." for name in state)]
-        front = max(fronts, key=lambda front: sum(front + name in state for name in own))
-        network.load_state_dict({name: state[front + name] for name in own if front + name in state})
+        state = dict(state.get("state_dict", state))
     except Exception as error:
-        reason = str(error).splitlines()[0].rstrip(":")
-        raise ValueError(f"The weights in {path} do not fit the backbone ({reason}).") from None
+        reason = str(error).splitlines()[0].rstrip(":.")
+        raise ValueError(f"{path} holds no weights that can be read ({reason}).") from None
+    own = network.state_dict()
+    fronts = ["", *dict.fromkeys(name.partition(".")[0] + "." for name in state)]
+    front = max(fronts, key=lambda front: sum(front + name in state for name in own))
+    found = {name: state[front + name] for name in own if front + name in state}
+    lacking = [name for name in own if name not in found]
+    needed = [name for name in lacking if not name.startswith(optional)]
+    other = [name for name in found if getattr(found[name], "shape", None) != own[name].shape]
+    if needed or other:
+        reason = f"{needed[0]} is missing" if needed else f"{other[0]} has another shape"
+        raise ValueError(f"The weights in {path} do not fit the backbone: {reason}.")
+    network.load_state_dict(found, strict=False)
+    return set(lacking)
 
 
 def _resnet(name: str, weights: str | None) -> Steps:
@@ -143,16 +152,18 @@ def _transformers(name: str, weights: str | None, architecture: dict[str, Any] |
     network = load_transformer(name, weights, architecture)
     if not any(hasattr(network.config, field) for field in ("image_size", "num_channels")):
         raise ValueError(f"hf:{name} is not an image model, but the data are images: choose another backbone.")
-    mean, std = IMAGENET
     if architecture is not None:  # the weights that the caller loads have the scale in them
         return Steps([_ImageModel(network)])
     try:
         from transformers import AutoImageProcessor
 
         processor = AutoImageProcessor.from_pretrained(name, use_fast=False)
-        mean, std = tuple(processor.image_mean), tuple(processor.image_std)
+        plain = not getattr(processor, "do_normalize", True)
+        mean, std = ((0.0,) * 3, (1.0,) * 3) if plain else (tuple(processor.image_mean), tuple(processor.image_std))
     except Exception:  # a folder without a processor: the scale of ImageNet is what most models expect
-        pass
+        return Steps([_ImageModel(network)])
+    if getattr(processor, "do_flip_channel_order", False):
+        raise ValueError(f"hf:{name} wants blue before green and red, as no other backbone does: choose another.")
     return Steps([_ImageModel(network)], mean, std)
 
 
@@ -185,4 +196,4 @@ def _torchvision(name: str, weights: str | None) -> Steps:
             setattr(network, classifier, nn.Identity())
     if weights not in (None, "none"):
         load_weights(network, str(weights))
-    return Steps([network])
+    return Steps([nn.Sequential(network, nn.Flatten())])

@@ -82,10 +82,11 @@ def load_transformer(name: str, weights: str | None, architecture: dict[str, Any
             missing = set(found["missing_keys"])
     except (OSError, ValueError, KeyError) as error:
         raise _not_found(name, error) from None
+    network = network.float()  # some are kept in half precision
     if architecture is None and weights not in (None, "none"):
         from cst.models.pretrained import load_weights
 
-        load_weights(network, str(weights))
+        missing = load_weights(network, str(weights), optional="pooler.")
     if any(key.startswith("pooler.") for key in missing):
         network.config.without_pooler = True  # it would be random, and its features with it
     if getattr(network.config, "without_pooler", False):

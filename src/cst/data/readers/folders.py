@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,10 @@ CLUTTER = ("Thumbs.db", "desktop.ini")
 def read_folder(folder: Path, labelled: bool = True, strict: bool = False) -> Collection:
     """The images under ``folder``; their class is the first folder on the way, if labels are wanted."""
     if labelled:
-        found = read_classes(folder, _classes(folder), strict)
+        classes = _classes(folder)
+        found = read_classes(folder, classes, strict)
+        if note := _split(folder, classes):
+            found = replace(found, notes=(*found.notes, note))
     else:
         found = checked(folder, image_files(folder), None, strict)
     others = [path for path in visible_files(folder) if not _is_image(path) and path.name not in CLUTTER]
@@ -36,6 +40,18 @@ def _classes(folder: Path) -> list[str]:
     return found
 
 
+def _split(folder: Path, classes: Sequence[str]) -> str:
+    """A note on folders that look like the parts of a dataset, each with the classes in it."""
+    inner = [{entry.name for entry in (folder / name).iterdir() if entry.is_dir()} for name in classes]
+    if len(classes) < 2 or not inner[0] or any(names != inner[0] for names in inner):
+        return ""
+    first, second = classes[:2]
+    return (
+        f"The classes {first} and {second} of {folder} hold the same folders, {min(inner[0])} for one: if those are "
+        f"the classes, give {folder / first} instead."
+    )
+
+
 def read_classes(folder: Path, classes: Sequence[str], strict: bool = False) -> Collection:
     """The images of the given class folders; each must have some."""
     files, labels = [], []
@@ -44,9 +60,9 @@ def read_classes(folder: Path, classes: Sequence[str], strict: bool = False) -> 
         if not own:
             raise ValueError(f"The class folder {folder / name} has no images: fill it or remove it.")
         files += own
-        labels += [name] * len(own)
+        labels += [class_called(name)] * len(own)
     found = checked(folder, files, labels, strict)
-    lost = sorted(set(labels) - set(found.labels or ()))
+    lost = [name for name in classes if class_called(name) not in (found.labels or ())]
     if lost:
         raise ValueError(f"No image of the class folder {folder / lost[0]} can be read: mend it or remove it.")
     loose = [path.name for path in folder.iterdir() if _is_image(path)]
@@ -54,6 +70,11 @@ def read_classes(folder: Path, classes: Sequence[str], strict: bool = False) -> 
         note = f"{len(loose)} images lie beside the class folders of {folder} and are left out, {min(loose)} first."
         found = replace(found, notes=(*found.notes, note))
     return found
+
+
+def class_called(folder: str) -> str:
+    """The class that a folder stands for; file systems write the same letter in two ways."""
+    return unicodedata.normalize("NFC", folder)
 
 
 def _is_image(path: Path) -> bool:

@@ -108,10 +108,9 @@ def _matrix(columns: Columns, path: Path) -> Any:
             where = f"{path}, row {wrong}: column '{name}'"
             if _missing(values[wrong]):
                 raise ValueError(f"{where} is empty; fill it in, or drop the row or the column.") from None
-            raise ValueError(
-                f"{where} holds {reprlib.repr(values[wrong])}, which is no number; drop the column, or name a column "
-                "of text with --text."
-            ) from None
+            comma = re.fullmatch(r"\s*[-+]?\d*,\d+\s*", str(values[wrong]))
+            advice = "write decimal points" if comma else "drop the column, or name a column of text with --text"
+            raise ValueError(f"{where} holds {reprlib.repr(values[wrong])}, which is no number; {advice}.") from None
     if not rows:
         raise ValueError(f"{path} has no columns of numbers beside the label: name a column of text with --text.")
     return np.asarray(rows, dtype=np.float32).T
@@ -127,6 +126,8 @@ def _is_number(value: Any) -> bool:
 
 def columns_of(path: Path) -> Columns:
     """Every column of a table, at least one row long."""
+    if not path.is_file():
+        raise ValueError(f"There is no table at {path}: check the path.")
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         columns = _parquet(path)
@@ -154,9 +155,10 @@ def _separated(path: Path, separator: str | None) -> Columns:
     if separator is None:
         first = re.sub(r'"[^"]*"', "", content.partition("\n")[0])
         separator = ";" if ";" in first and "," not in first else ","
+    rows = _unquoted(content) if separator == "\t" else None
     lines = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
     try:
-        rows = list(lines)
+        rows = rows or list(lines)
     except csv.Error:
         raise ValueError(
             f"{path}, line {lines.line_num}: a quotation mark is not closed as it should be; double those in the text."
@@ -170,6 +172,23 @@ def _separated(path: Path, separator: str | None) -> Columns:
                 "separators in it."
             )
     return {name: [row[place] for row in rows] for place, name in enumerate(header)} if rows else {}
+
+
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+"""A field in quotation marks, those within it doubled."""
+
+
+def _unquoted(content: str) -> list[list[str]] | None:
+    """The fields of a .tsv in which every line is a row, so that quotation marks may stand anywhere; else None."""
+    rows = [line.removesuffix("\r").split("\t") for line in content.split("\n")]
+    rows = [row if row != [""] else [] for row in rows]
+    if len({len(row) for row in rows if row}) != 1:
+        return None
+    whole = [[_QUOTED.fullmatch(field) for field in row] for row in rows]
+    return [
+        [quoted[1].replace('""', '"') if quoted else field for field, quoted in zip(row, marks, strict=True)]
+        for row, marks in zip(rows, whole, strict=True)
+    ]
 
 
 def _filled(rows: list[list[str]]) -> list[list[str]]:
