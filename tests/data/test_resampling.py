@@ -75,3 +75,6 @@ def test_any_task_can_be_resampled_but_not_without_labels():
     partly = task_from((np.zeros((4, 2)), [0, 1, 0, 1]), np.ones((4, 2)), [0, None, 1, 1])
     with pytest.raises(ValueError, match="needs all labels of the target"):
         resampled(partly, "iid", 0)
+    lacking = task_from((np.zeros((4, 2)), ["cat", "dog", "cat", "dog"]), np.ones((4, 2)), ["cat"] * 4)
+    with pytest.raises(ValueError, match="Class 'dog' is missing in one domain"):
+        resampled(lacking, "iid", 0)

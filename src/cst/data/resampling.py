@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,12 +40,12 @@ def resampled(task: Task, how: str, seed: int) -> Task:
     wanted = shifted_counts(task.num_classes) if how == "label-shift" else even
     if how == "covariate-shift":
         labels = task.source.labels
-        scale = min(_room(labels, wanted), _room(truth, even))
+        scale = min(_room(labels, wanted, task.classes), _room(truth, even, task.classes))
         first = _first_of_each(labels, torch.randperm(len(labels), generator=random), wanted, scale)
         source = Labelled(Part(task.source.samples, first), labels[first])
         second = _first_of_each(truth, order, even, scale)
     else:
-        scale = _room(truth, [a + b for a, b in zip(wanted, even, strict=True)])
+        scale = _room(truth, [a + b for a, b in zip(wanted, even, strict=True)], task.classes)
         first = _first_of_each(truth, order, wanted, scale)
         source = Labelled(Part(task.target, first), truth[first])
         left = order[~torch.isin(order, first)]
@@ -59,11 +60,11 @@ def resampled(task: Task, how: str, seed: int) -> Task:
     )
 
 
-def _room(labels: Tensor, wanted: list[int]) -> float:
+def _room(labels: Tensor, wanted: list[int], classes: tuple[Any, ...]) -> float:
     """The factor by which the wanted counts must shrink so that every class has enough samples."""
     there = torch.bincount(labels, minlength=len(wanted)).tolist()
     if 0 in there:
-        raise ValueError(f"Class number {there.index(0)} is missing in one domain: resampling needs it in both.")
+        raise ValueError(f"Class '{classes[there.index(0)]}' is missing in one domain: resampling needs it in both.")
     return float(min(1.0, *(have / want for have, want in zip(there, wanted, strict=True))))
 
 

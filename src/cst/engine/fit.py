@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -20,6 +19,7 @@ from cst.data.loading import ahead, worker_count
 from cst.data.samplers import Uniform
 from cst.data.views import of_each_domain
 from cst.engine.evaluation import oracle_metrics, predict, target_head_error
+from cst.engine.events import event_writer
 from cst.engine.memory import Memory
 from cst.engine.objective import Learner, Objective
 from cst.engine.run import Run
@@ -150,7 +150,7 @@ class Trainer:
 
     def fit(self) -> list[dict[str, Any]]:
         """Train from where the run stands to its last epoch and return the records of all epochs."""
-        with torch.random.fork_rng(), _tensorboard(self.config, self.run) as board:
+        with torch.random.fork_rng(), event_writer(self.config, self.run) as board:
             for epoch in range(self._restore(), self.epochs):
                 record = self._epoch(epoch)
                 self.history.append(record)
@@ -324,26 +324,3 @@ def _read_step(
     own = 2 * (seed * 1_000_003 + number)
     seeds = (own if crops[0] else None, own + 1 if crops[1] else None)
     return first, second, source.take(first, seeds[0]), target.take(second, seeds[1])
-
-
-@contextmanager
-def _tensorboard(config: Config, run: Run | None) -> Iterator[Any]:
-    """A function that writes a record's numbers as TensorBoard events, or does nothing."""
-    if not (config.tensorboard and run):
-        yield lambda record: None
-        return
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise ValueError(
-            "--tensorboard needs the package tensorboard: pip install 'cycle-self-training[tensorboard]'."
-        ) from None
-    with SummaryWriter(str(run.folder / "tensorboard")) as writer:
-
-        def write(record: dict[str, Any]) -> None:
-            for key, value in record.items():
-                for name, number in value.items() if isinstance(value, dict) else [("", value)]:
-                    if isinstance(number, int | float):
-                        writer.add_scalar(f"{key}/{name}".rstrip("/"), number, record["epoch"])
-
-        yield write
