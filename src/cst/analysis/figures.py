@@ -84,10 +84,9 @@ def _draw_curve(panel: Axes, method: str, runs: list[History], value: Any) -> No
     """Mean over seeds, with the range behind it."""
     values = np.array([[value(record) for record in history] for history in runs])
     epochs = np.arange(1, values.shape[1] + 1)
-    colour = COLOURS.get(method)
-    panel.plot(epochs, values.mean(0), color=colour, label=method, linewidth=1.8)
+    (line,) = panel.plot(epochs, values.mean(0), color=COLOURS.get(method), label=method, linewidth=1.8)
     if len(runs) > 1:
-        panel.fill_between(epochs, values.min(0), values.max(0), color=colour, alpha=0.15, linewidth=0)
+        panel.fill_between(epochs, values.min(0), values.max(0), color=line.get_color(), alpha=0.15, linewidth=0)
 
 
 def _label(panel: Axes, title: str) -> None:
