@@ -94,10 +94,10 @@ class Adapted:
         kind, text = self.inputs.kind, text or self.config.text
         if kind == "text" and text is None:
             raise ValueError("The model reads text: name the column that holds it with --text.")
-        theirs = kind_of(path, None)
-        if theirs != kind and not (kind == "text" and (is_saved_dataset(path) or path.suffix.lower() in TABLES)):
-            raise ValueError(f"The model was trained on {kind}, but {path} holds {theirs}.")
         text = text if kind == "text" else None
+        may_hold_text = is_saved_dataset(path) or path.suffix.lower() in TABLES
+        if not (may_hold_text if text else kind_of(path, None) == kind):
+            raise ValueError(f"The model was trained on {kind}, but {path} holds {kind_of(path, None)}.")
         return read(path, Wanted(text, self.config.label, False, self.inputs.columns, strict))
 
     def samples(self, inputs: Any) -> Samples:

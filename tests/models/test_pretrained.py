@@ -244,6 +244,9 @@ def test_weights_that_do_not_fit_name_what_is_wrong(tmp_path):
     torch.save({**state, "conv1.weight": torch.zeros(3)}, tmp_path / "b.pth")
     with pytest.raises(ValueError, match=r"do not fit the backbone: conv1\.weight has another shape"):
         network(backbone="resnet50", weights=str(tmp_path / "b.pth"))
+    old = {name: value for name, value in state.items() if not name.endswith("num_batches_tracked")}
+    torch.save(old, tmp_path / "old.pth")
+    network(backbone="resnet50", weights=str(tmp_path / "old.pth"))
     (tmp_path / "c.pth").write_bytes(b"?")
     with pytest.raises(ValueError, match="holds no weights that can be read"):
         network(backbone="resnet50", weights=str(tmp_path / "c.pth"))

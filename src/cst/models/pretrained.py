@@ -17,6 +17,7 @@ from cst.models.resnet import DEPTHS, WEIGHTS, ResNet
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 LITE = ((127 / 255,) * 3, (128 / 255,) * 3)
 NAMES = ("efficientnet-lite0", *DEPTHS)
+COUNTER = "num_batches_tracked"
 FAMILIES = ("hf", "timm", "torchvision")
 
 
@@ -66,7 +67,7 @@ def load_weights(network: nn.Module, path: str, optional: str = "-") -> set[str]
     """Weights from a file that ``torch.save`` or safetensors wrote; a classifier in it is left out.
 
     The network may have been saved as a part of another: a name in front of all of its own is taken off.
-    Returned are the weights that the file lacks, which must begin with ``optional``.
+    Returned are the weights that the file lacks, which must begin with ``optional`` (or be counters, as in old files).
     """
     if not Path(path).is_file():
         raise ValueError(f"There is no file of weights at {path}.")
@@ -86,7 +87,7 @@ def load_weights(network: nn.Module, path: str, optional: str = "-") -> set[str]
     front = max(fronts, key=lambda front: sum(front + name in state for name in own))
     found = {name: state[front + name] for name in own if front + name in state}
     lacking = [name for name in own if name not in found]
-    needed = [name for name in lacking if not name.startswith(optional)]
+    needed = [name for name in lacking if not name.startswith(optional) and not name.endswith(COUNTER)]
     other = [name for name in found if getattr(found[name], "shape", None) != own[name].shape]
     if needed or other:
         reason = f"{needed[0]} is missing" if needed else f"{other[0]} has another shape"
