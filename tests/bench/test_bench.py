@@ -124,6 +124,10 @@ def test_show_runs_nothing(tmp_path, capsys, monkeypatch):
     assert "1 of 2 runs" in said
     assert "cycle" not in said
     assert not list(tmp_path.rglob("*.md"))
+    with pytest.raises(SystemExit) as end:
+        main([*show, "--figure", "curves.txt"])
+    assert end.value.code == 2
+    assert "--figure curves.txt must end in .png" in capsys.readouterr().err
 
 
 def test_tasks_as_columns():

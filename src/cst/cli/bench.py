@@ -49,6 +49,8 @@ class Bench:
         check_file(self.json)
         check_file(self.markdown, "--markdown")
         check_file(self.figure, "--figure")
+        if self.figure and self.figure.suffix.lower() != ".png":
+            raise ValueError(f"--figure {self.figure} must end in .png.")
 
         from cst.bench.runner import histories_of, jobs_of, rows_of, run_suite
         from cst.bench.tables import markdown, tables_of
