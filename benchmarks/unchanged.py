@@ -40,7 +40,9 @@ def digest(*contents: bytes) -> str:
 
 def fingerprints(adapted: Any, inputs: Any) -> dict[str, str]:
     """Weights by name, probabilities, and all records but their times."""
-    weights = (name.encode() + value.contiguous().numpy().tobytes() for name, value in adapted.model.state_dict().items())
+    weights = (
+        name.encode() + value.contiguous().numpy().tobytes() for name, value in adapted.model.state_dict().items()
+    )
     records = [{key: value for key, value in record.items() if key not in TIMES} for record in adapted.history]
     return {
         "weights": digest(*weights),
@@ -123,6 +125,7 @@ def cases(folder: Path) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
     source, (target, truth) = images(60, 0), images(45, 1)
     vectors = source[0].reshape(60, -1), source[1]
     vector_target = target.reshape(45, -1)
+    torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 12), torch.nn.BatchNorm1d(12), torch.nn.ReLU())
 
     def small(method: str, data: Any = source, new: Any = target, **options: Any) -> Callable[[], dict[str, str]]:
@@ -155,7 +158,7 @@ def cases(folder: Path) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
     yield "files/command", lambda: command(folder / "run-files", *plain, "--steps-per-epoch", "3", "--batch-size", "8")
 
     train, new = texts(folder)
-    bert = tiny_bert(folder / "bert")
+    bert = tiny_bert(folder / "tiny-bert")
     reviews = {"text": "review", "label": "stars", "backbone": bert}
     yield "text/bert", small("cst", train, new, **reviews)
     yield "text/vat", small("vat", train, new, **reviews)
