@@ -11,36 +11,33 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import cst.terms
+import cst
 from cst.config import Config
-from cst.data.arrays import task_from
-from cst.engine.fit import Trainer
-from cst.engine.train import build_model, resolve
+from cst.engine.setup import Training, set_up, settle
 from cst.functional import pseudo_labels
-from cst.terms.contract import Problem, Step, Term
+from cst.tasks.own import task_in_memory
 
 METHODS = ("joint", "cycle", "cycle+tsallis(alpha=1.5)", "cst+sam", "cst-official")
 
 
-class Joint(Term):
+@cst.register("joint")
+class Joint(cst.Term):
     """A second linear head with cross-entropy to the pseudo-labels, on the same features."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
+    def setup(self, problem: cst.Problem) -> None:
+        super().setup(problem)
         self.head = nn.Linear(problem.feature_dim, problem.num_classes)
 
-    def forward(self, step: Step) -> Tensor:
+    def forward(self, step: cst.Step) -> Tensor:
         return F.cross_entropy(self.head(step.target.features), pseudo_labels(step.target.logits))
 
 
-def trainer(method: str, backbone: str, side: int, batch: int) -> Trainer:
+def training(method: str, backbone: str, side: int, batch: int) -> Training:
     torch.manual_seed(0)
     images, labels = torch.rand(4 * batch, 3, side, side), torch.arange(4 * batch) % 10
-    task = task_from((images, labels), images.flip(0))
-    config, parsed = resolve(Config(method=method, backbone=backbone, batch_size=batch, device="cpu"), task)
-    model, dim, _ = build_model(task, config)
-    made = Trainer(model, task, parsed, config, dim)
-    made.learner.train()
+    task = task_in_memory((images, labels), images.flip(0))
+    made = set_up(task, *settle(Config(method=method, backbone=backbone, batch_size=batch, device="cpu"), task))
+    made.objective.train()
     return made
 
 
@@ -50,17 +47,16 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=32)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=15)
-    given = parser.parse_args()
+    words = parser.parse_args()
 
     torch.set_num_threads(1)
-    cst.terms.TERMS["joint"] = "__main__:Joint"
-    trainers = {method: trainer(method, given.backbone, given.side, given.batch) for method in METHODS}
+    runs = {method: training(method, words.backbone, words.side, words.batch) for method in METHODS}
     times: dict[str, list[float]] = {method: [] for method in METHODS}
-    for number in range(given.rounds + 2):
-        for method, each in trainers.items():
-            step = each._step(number % 4)
+    for number in range(words.rounds + 2):
+        for method, run in runs.items():
+            step = cst.Step(run.model, run.feed.batch(number % 4), run.objective.views)
             began = time.process_time()
-            each.update.take(each.wrapped, step)
+            run.update.take(run.module, step)
             if number >= 2:  # the first rounds warm up
                 times[method].append(time.process_time() - began)
     base = statistics.median(times["joint"])

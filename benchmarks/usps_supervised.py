@@ -6,15 +6,15 @@ Run: CST_DATA=... python benchmarks/usps_supervised.py --seed 0
 import argparse
 
 import cst
-from cst.data.benchmarks.digits import usps
-from cst.data.benchmarks.files import data_root
+from cst.tasks.benchmarks.digits import usps
+from cst.tasks.benchmarks.files import find_data_root
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--out", default="runs/usps-supervised")
 words = parser.parse_args()
 
-(images, labels), (test, truth) = (usps(data_root(None), train=part) for part in (True, False))
+(images, labels), (test, truth) = (usps(find_data_root(None), train=part) for part in (True, False))
 adapted = cst.adapt(
     (images, labels),
     images,

@@ -58,7 +58,7 @@ def test_a_module_of_your_own(shifted_blobs, tmp_path):
 def test_small_domains_shrink_the_batch(shifted_blobs):
     source, labels, target, _ = shifted_blobs
     adapted = cst.adapt((source, labels), target[:10], **SHORT)
-    assert adapted.config.batch_size == 10
+    assert adapted.settings.batch_size == 10
 
 
 def test_prediction_checks_its_input(shifted_blobs):

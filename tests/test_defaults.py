@@ -1,16 +1,24 @@
 """What the user wrote comes first, then the recipe, then the method, then the kind of data."""
 
 import pytest
+import torch
 
-from cst.config import Config
-from cst.defaults import with_defaults
+from cst.config import Config, config_from
+from cst.config.recipes import RECIPES
+from cst.data.domain import Domain, RowNames
+from cst.data.task import Task
+from cst.engine.setup import settle
 from cst.grammar import adjusted, parse_method
-from cst.recipes import RECIPES
+
+
+def task(kind):
+    """As many samples of a kind as no recipe's batch is larger than."""
+    domain = Domain(kind, range(640), RowNames(640))
+    return Task("some", domain, torch.zeros(640), domain, ("a",))
 
 
 def filled(kind, **values):
-    config = Config(**values)
-    return with_defaults(config, parse_method(config.method), kind)
+    return settle(Config(**values), task(kind))[0]
 
 
 def test_each_kind_has_its_own_defaults():
@@ -27,15 +35,15 @@ def test_each_kind_has_its_own_defaults():
 
 
 def test_precedence():
-    config = filled("images", method="cst-official", recipe="official/visda", lr=0.5, weight=("cycle=7",))
-    assert config.lr == 0.5
-    assert (config.backbone, config.epochs, config.steps_per_epoch) == ("resnet101", 12, 1000)
-    assert config.bottleneck == 256
-    method = adjusted(parse_method("cst-official"), config.weight, config.option)
+    settings = filled("images", method="cst-official", recipe="official/visda", lr=0.5, weight={"cycle": 7})
+    assert settings.lr == 0.5
+    assert (settings.backbone, settings.epochs, settings.steps_per_epoch) == ("resnet101", 12, 1000)
+    assert settings.bottleneck == 256
+    method = adjusted(parse_method("cst-official"), settings.weight, settings.option)
     weights = {part.name: part.weight for part in method.terms}
     assert weights == {"source": 1.0, "cycle": 7.0, "confusion": pytest.approx(0.96), "fixmatch": 0.5}
     assert filled("images", method="cst-official").bottleneck == 256
-    assert filled("images", method="cst", recipe="official/visda").weight == ("cycle=2",)
+    assert filled("images", method="cst", recipe="official/visda").weight == {"cycle": 2}
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -43,7 +51,7 @@ def test_every_recipe_makes_a_configuration_and_filling_twice_changes_nothing(na
     kind = "text" if "sentiment" in name or "reviews" in name else "images"
     for method in ("cst", "cst-official", "source-only"):
         once = filled(kind, recipe=name, method=method)
-        assert with_defaults(once, parse_method(method), kind) == once
+        assert settle(config_from(once.to_dict()), task(kind))[0] == once
         adjusted(parse_method(method), once.weight, once.option)
 
 

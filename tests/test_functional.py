@@ -261,16 +261,3 @@ def test_total_variation_bounds_the_error_of_labels():
     distance = total_variation(p, q)
     assert float(distance) == pytest.approx(float((p - q).clamp_min(0).sum()))
     assert 0 < distance <= (truth != labels).float().mean()
-
-
-def test_documented_examples_hold():
-    import doctest
-
-    import cst.api
-    import cst.engine.schedules
-    import cst.functional
-
-    for module in (cst.functional, cst.engine.schedules, cst.api):
-        outcome = doctest.testmod(module)
-        assert outcome.attempted > 0
-        assert outcome.failed == 0

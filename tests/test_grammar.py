@@ -1,11 +1,9 @@
 import pytest
 
+from cst.config import Config
 from cst.grammar import adjusted, make, parse_method
 from cst.methods import CATALOGUE, MIXING
 from cst.terms import TERMS
-from cst.terms.contract import Problem
-
-PROBLEM = Problem(3, 4, 10)
 
 
 def names(text):
@@ -34,7 +32,7 @@ def test_published_recipe():
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_method_can_be_made(name):
     method = parse_method(name)
-    assert all(make(part, PROBLEM).views for part in method.terms)
+    assert all(make(part).views for part in method.terms)
 
 
 def test_any_sum_parses():
@@ -54,14 +52,21 @@ def test_options_in_parentheses():
     assert parts["sam"] == {"rho": 0.1}
 
 
+def put_in(method, weights, options):
+    """Weights and options in text, as the command line has them, put into a method."""
+    config = Config(method=method, weight=weights, option=options)
+    return adjusted(parse_method(method), config.weight, config.option)
+
+
 def test_weights_and_options_from_outside():
-    method = adjusted(parse_method("cst+sam"), ["cycle=2"], ["cycle.l2=0.5", "sam.rho=0.2"])
+    method = put_in("cst+sam", ["cycle=2"], ["cycle.l2=0.5", "sam.rho=0.2"])
     parts = {part.name: part for part in method.terms}
     assert parts["cycle"].weight == 2
     assert parts["cycle"].options == {"l2": 0.5}
     assert parts["tsallis"].weight == 1
     assert method.update.options == {"rho": 0.2}
     assert CATALOGUE["cst"].terms[1].weight == 1
+    assert adjusted(parse_method("cst+sam"), {"cycle": 2}, {"cycle.l2": 0.5, "sam.rho": 0.2}) == method
 
 
 @pytest.mark.parametrize(
@@ -85,8 +90,8 @@ def test_mistakes_get_one_sentence(text, sentence):
     ("weights", "options", "sentence"),
     [
         (["cicle=2"], [], "did you mean 'cycle'"),
-        (["cycle=much"], [], "not a number"),
-        (["cycle=.nan"], [], "not a number"),
+        (["cycle=much"], [], "cycle must have a number of at least 0"),
+        (["cycle=.nan"], [], "cycle must have a number of at least 0"),
         (["cycle=["], [], "plain value"),
         ([], ["cycle=2"], "term.option=value"),
         ([], ["vat.eps=2"], "Unknown term 'vat'"),
@@ -94,12 +99,12 @@ def test_mistakes_get_one_sentence(text, sentence):
 )
 def test_wrong_adjustments(weights, options, sentence):
     with pytest.raises(ValueError, match=sentence):
-        adjusted(parse_method("cst"), weights, options)
+        put_in("cst", weights, options)
 
 
 def test_unknown_option_of_a_term():
     with pytest.raises(ValueError, match="cycle: Unknown option 'l3': did you mean 'l2'"):
-        make(parse_method("cycle(l3=1)").terms[1], PROBLEM)
+        make(parse_method("cycle(l3=1)").terms[1])
 
 
 @pytest.mark.parametrize(
@@ -139,11 +144,11 @@ def test_two_rules_at_once_are_refused(text):
 )
 def test_options_are_checked(text, sentence):
     with pytest.raises(ValueError, match=sentence):
-        [make(part, PROBLEM) for part in parse_method(text).terms]
+        [make(part) for part in parse_method(text).terms]
 
 
 def test_the_catalogue_knows_which_terms_average_inputs():
-    mixing = {name for name in TERMS if make(parse_method(name).terms[-1], PROBLEM).mixes}
+    mixing = {name for name in TERMS if make(parse_method(name).terms[-1]).mixes}
     assert mixing == set(MIXING)
     assert parse_method("cst").data == "any"
     assert parse_method("cst+mixmatch").data == "images, vectors"

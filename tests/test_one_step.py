@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from cst.engine.objective import Learner, Objective
+from cst.engine.objective import Objective
 from cst.grammar import parse_method
 from cst.models.model import Model
-from cst.terms.contract import Batch, Problem, Step
+from cst.terms.contract import Batch, Step
 from cst.updates.sgd import Plain
 
 N, INPUTS, FEATURES, CLASSES = 12, 5, 4, 3
@@ -63,10 +63,11 @@ def test_one_step_of_cst(alpha):
     expected_weight, expected_head, expected_bias, expected = numpy_step(xs, ys, xt, weight, head, bias, alpha)
 
     method = parse_method(f"source+cycle(l2={L2})+tsallis(alpha={alpha})")
-    learner = Learner(model, Objective(method, Problem(CLASSES, FEATURES, N), RAMP)).double()
+    sizes = {"num_classes": CLASSES, "feature_dim": FEATURES, "num_target": N}
+    objective = Objective(method, model, **sizes, ramp_epochs=RAMP).double()
     batch = Batch(*(torch.tensor(a) for a in (xs, ys, xt)), target_indices=torch.arange(N))
     update = Plain(torch.optim.SGD(model.parameters(), lr=LR), lambda loss: loss.backward())
-    losses = update.take(learner, Step(model, batch, epochs=EPOCHS))
+    losses = update.take(objective, Step(model, batch, epochs=EPOCHS))
 
     for name, value in expected.items():
         assert float(losses[name].detach()) == pytest.approx(value, rel=1e-6), name

@@ -7,20 +7,39 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cst import functional
-    from cst.adapted import Adapted, load
-    from cst.api import adapt
+    from cst.api import adapt, register
     from cst.config import Config
+    from cst.engine.adapted import Adapted, load
+    from cst.engine.callbacks import Callback
     from cst.grammar import parse_method
+    from cst.terms.contract import Epoch, Problem, Step, Term
 
 __version__ = "0.1.0"
-__all__ = ["Adapted", "Config", "__version__", "adapt", "functional", "load", "parse_method"]
+__all__ = [
+    "Adapted",
+    "Callback",
+    "Config",
+    "Epoch",
+    "Problem",
+    "Step",
+    "Term",
+    "__version__",
+    "adapt",
+    "functional",
+    "load",
+    "parse_method",
+    "register",
+]
 
 _HOMES = {
     "adapt": "cst.api",
-    "Adapted": "cst.adapted",
-    "load": "cst.adapted",
+    "register": "cst.api",
+    "Adapted": "cst.engine.adapted",
+    "load": "cst.engine.adapted",
+    "Callback": "cst.engine.callbacks",
     "Config": "cst.config",
     "parse_method": "cst.grammar",
+    **dict.fromkeys(("Epoch", "Problem", "Step", "Term"), "cst.terms.contract"),
 }
 
 

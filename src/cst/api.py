@@ -1,39 +1,48 @@
-"""`adapt`: from two sets of data to a model, in one call."""
+"""`adapt`: from two sets of data to a model, in one call; `register`: names of your own."""
 
 from __future__ import annotations
 
 import os
-import reprlib
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
-import numpy as np
 from torch import nn
 
-from cst.adapted import Adapted
-from cst.config import ARRAYS, LISTS, config_from
-from cst.data.arrays import task_from
-from cst.data.collection import Collection, Kind, task_of
-from cst.data.images import problems
-from cst.data.readers import IMAGES
-from cst.data.tasks import kind_of_task, load_task
-from cst.defaults import with_defaults
+from cst.config import config_from
+from cst.engine.adapted import Adapted
+from cst.engine.callbacks import Callback
 from cst.engine.train import train
-from cst.grammar import parse_method
+from cst.grammar import as_method
+from cst.kinds import KINDS
+from cst.kinds.contract import Kind
+from cst.models.backbones import BACKBONES
+from cst.sampling import SAMPLINGS
+from cst.sampling.rules import Uniform
+from cst.tasks import load_task
+from cst.tasks.own import task_in_memory
+from cst.terms import TERMS
+from cst.terms.contract import Term
+from cst.updates import UPDATES
+from cst.updates.contract import Update
+
+Thing = TypeVar("Thing")
 
 
 def adapt(
     source: Any,
     target: Any,
-    method: str = "cst",
+    method: str | Term | Iterable[str | Term] = "cst",
     backbone: nn.Module | str | None = None,
     epochs: int | None = None,
     seed: int = 0,
     *,
     target_labels: Any = None,
     resume: bool = False,
+    callbacks: Sequence[Callback] = (),
+    progress: bool | None = None,
     **options: Any,
 ) -> Adapted:
     """Adapt a classifier from a labelled source to an unlabelled target.
@@ -45,13 +54,16 @@ def adapt(
             ``cst train --source`` takes it.
         target: inputs of the same shape, a dataset, a list of texts or of paths of images, or a path. Labels in it
             are ignored.
-        method: a name from ``cst methods`` or a sum of terms, such as ``"cycle+tsallis"``.
-        backbone: ``None`` for a small network that fits the inputs, a name, or any module that maps a
-            batch to features [N, d].
-        epochs: passes over the larger domain: 20, or 3 for text.
+        method: a name from ``cst methods``, a sum of terms such as ``"cycle+tsallis"``, a term as an object, or a list
+            of these.
+        backbone: ``None`` for a network that suits the data, a name, or any module that maps a batch to
+            features [N, d].
+        epochs: passes over the larger domain; as usual for the kind of data if not given.
         seed: of everything random.
         target_labels: for the oracle figures in the history; training never sees them.
         resume: continue the run in ``out``.
+        callbacks: who is told of steps and epochs; see :class:`cst.Callback`.
+        progress: a bar on standard error, or lines where that is no terminal; if not given, a bar on a terminal only.
         **options: any other field of :class:`cst.Config`, such as ``lr``, ``batch_size``, ``out``.
 
     Returns:
@@ -65,65 +77,72 @@ def adapt(
     (150,)
     """
     if backbone is not None and not isinstance(backbone, str | nn.Module):
-        raise ValueError(f"backbone must be a module, a name or None, got {type(backbone).__name__}.")
+        raise ValueError(f"backbone= must be a module, a name or None, got {type(backbone).__name__}.")
     if resume and "out" not in options:
         raise ValueError("resume=True needs the folder of the run to continue: pass out=folder.")
-    custom = backbone if isinstance(backbone, nn.Module) else None
-    name = backbone if isinstance(backbone, str) else "auto"
-    values = {"method": method, "backbone": name, "epochs": epochs, "seed": seed, **options}
+    chosen = as_method(method)
+    values = {"method": chosen.name, "epochs": epochs, "seed": seed, **options}
+    if isinstance(backbone, str):
+        values["backbone"] = backbone
     if isinstance(source, str | os.PathLike):
-        if not isinstance(target, str | os.PathLike):
-            raise ValueError("source is a path, so target must be one too.")
-        if isinstance(target_labels, os.PathLike):
-            target_labels = str(target_labels)
-        if not isinstance(target_labels, str | None):
-            raise ValueError("source and target are paths, so target_labels must be one too, or the name of a column.")
-        values |= {"source": Path(source), "target": Path(target), "target_labels": target_labels}
+        values |= _paths(source, target, target_labels)
         config = config_from(values, where="adapt")
-        config = with_defaults(config, parse_method(config.method), kind_of_task(config))
         task = load_task(config)
-        for note in task.notes:
-            warnings.warn(note, stacklevel=2)
-        return train(task, config, custom, resume=resume)
-    if kind := _kind_of_list(target):
-        config = config_from({**values, "task": LISTS}, where="adapt")
-        config = with_defaults(config, parse_method(config.method), kind)
-        if not isinstance(source, tuple | list) or len(source) != 2 or _kind_of_list(source[0]) != kind:
-            what = {"text": "texts", "images": "paths of images"}[kind]
-            raise ValueError(f"source must be a pair ({what}, labels), as target is a list of {what}.")
-        domains = (_collection(kind, source[0], source[1]), _collection(kind, target))
-        return train(task_of(*domains, config, LISTS, target_labels), config, custom, resume=resume)
-    config = config_from({"task": ARRAYS, **values}, where="adapt")
-    task = task_from(source, target, target_labels, as_images=custom is None)
-    return train(task, config, custom, resume=resume)
+    else:
+        task = task_in_memory(source, target, target_labels)
+        config = config_from({"task": task.name, **values}, where="adapt")
+    for note in task.notes:
+        warnings.warn(note, stacklevel=2)
+    module = backbone if isinstance(backbone, nn.Module) else None
+    return train(task, config, chosen, module, resume, callbacks=[*callbacks, *_progress(progress, chosen.name)])
 
 
-def _kind_of_list(items: Any) -> Kind | None:
-    """``images`` for paths of pictures, ``text`` for other texts in a row, ``None`` for anything else."""
-    items = _listed(items)
-    if not isinstance(items, list | tuple) or not any(isinstance(item, str | os.PathLike) for item in items):
-        return None
-    for place, item in enumerate(items):
-        if not isinstance(item, str | os.PathLike):
-            raise ValueError(
-                f"Item {place} of the texts or paths is {reprlib.repr(item)}: fill it in, or leave it out."
-            )
-    if all(Path(item).suffix.lower() in IMAGES for item in items):
-        return "images" if items else None
-    return "text" if all(isinstance(item, str) for item in items) else None
+def _paths(source: Any, target: Any, target_labels: Any) -> dict[str, Any]:
+    if not isinstance(target, str | os.PathLike):
+        raise ValueError("source is a path, so target must be one too.")
+    if isinstance(target_labels, os.PathLike):
+        target_labels = str(target_labels)
+    if not isinstance(target_labels, str | None):
+        raise ValueError("source and target are paths, so target_labels= must be one too, or the name of a column.")
+    return {"source": Path(source), "target": Path(target), "target_labels": target_labels}
 
 
-def _listed(items: Any) -> Any:
-    """A row of values, in an array or a series, as a list; anything else as it is."""
-    array_or_series = isinstance(items, np.ndarray) or hasattr(items, "to_numpy")
-    return items.tolist() if array_or_series and items.ndim == 1 else items
+def _progress(demanded: bool | None, method: str) -> list[Callback]:
+    if demanded or (demanded is None and sys.stderr.isatty()):
+        from cst.engine.progress import Progress
+
+        return [Progress(method)]
+    return []
 
 
-def _collection(kind: Kind, items: Sequence[Any], labels: Any = None) -> Collection:
-    """The list as a domain; a picture that cannot be read is an error, since its label would be left over."""
-    items = _listed(items)
-    if kind == "images":
-        items = [Path(item) for item in items]
-        if trouble := next(filter(None, problems(items)), None):
-            raise ValueError(trouble)
-    return Collection(kind, list(items), [], labels)
+@overload
+def register(name: str) -> Callable[[Thing], Thing]: ...
+@overload
+def register(name: str, thing: Thing) -> Thing: ...
+def register(name: str, thing: Any = None) -> Any:
+    """Give a term, an update rule, a sampling rule, a backbone or a kind of data a name, for this process.
+
+    What it is follows from its type: a class of terms, of update rules or of sampling rules, a `Kind` object, or a
+    function from the shape of one input to a module, which is a backbone. Packages do the same for every process by an
+    entry point in the group ``cst.terms``, ``cst.updates``, ``cst.samplings``, ``cst.backbones`` or ``cst.kinds``.
+
+    >>> @register("length")
+    ... class Length(Term):
+    ...     def forward(self, step):
+    ...         return step.target.features.square().mean()
+    >>> from cst.grammar import parse_method
+    >>> print(parse_method("length+cycle").formula)
+    source + length + cycle
+    """
+    if thing is None:
+        return lambda decorated: register(name, decorated)
+    classes = ((Term, TERMS), (Update, UPDATES), (Uniform, SAMPLINGS))
+    registry = next((names for base, names in classes if isinstance(thing, type) and issubclass(thing, base)), None)
+    if registry is None and isinstance(thing, Kind):
+        registry = KINDS
+    if registry is None and callable(thing):
+        registry = BACKBONES
+    if registry is None:
+        raise ValueError(f"'{name}' is neither a term, a rule, a kind of data nor a backbone: {type(thing).__name__}.")
+    registry.add(name, thing)
+    return thing

@@ -6,39 +6,84 @@ A word is a name from the catalogue, a term, an update rule, or a sampling rule.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import inspect
 import math
 import re
-from collections.abc import Iterable
-from importlib import import_module
-from typing import Any, get_type_hints
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from cst.data import SAMPLERS
 from cst.methods import CATALOGUE, Method, Part, term
+from cst.sampling import SAMPLINGS
 from cst.spelling import unknown
 from cst.terms import TERMS
 from cst.types import described, fits
 from cst.updates import UPDATES
 
+if TYPE_CHECKING:
+    from cst.terms.contract import Term
+
 _WORD = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+PLAIN, UNIFORM = Part("sgd"), Part("uniform")
 
 
 def parse_method(text: str) -> Method:
-    """The method that a name or a sum stands for."""
-    if text in CATALOGUE:
-        return CATALOGUE[text]
-    words = _words(text)
-    terms: dict[str, Part] = {"source": term("source")}
-    update, sampling, defaults = Part("sgd"), Part("uniform"), {}
+    """The method that a name or a sum stands for.
+
+    >>> print(parse_method("cycle+tsallis(alpha=1.5)+sam").formula)
+    source + cycle + tsallis(alpha=1.5), updated by sam
+    """
+    return CATALOGUE[text] if text in CATALOGUE else _sum(text, _methods_in(text))
+
+
+def as_method(method: str | Term | Iterable[str | Term]) -> Method:
+    """A name, a sum, a term as an object, or several of these, as one method."""
+    if isinstance(method, str):
+        return parse_method(method)
+    parts = list(method) if isinstance(method, Iterable) else [method]
+    if not parts:
+        raise ValueError("method is empty: name a method, or give at least one term.")
+    name = "+".join(part if isinstance(part, str) else type(part).__name__ for part in parts)
+    methods = []
+    for part in parts:
+        methods += _methods_in(part) if isinstance(part, str) else [_method_of_term(part)]
+    return _sum(name, methods)
+
+
+def _method_of_term(thing: Any) -> Method:
+    from cst.terms.contract import Term
+
+    if not isinstance(thing, Term):
+        raise ValueError(f"method must be a name, a sum, or terms, got {type(thing).__name__}.")
+    name = next((name for name in TERMS if TERMS[name] is type(thing)), type(thing).__name__)
+    return Method(name, (Part(name, term=thing),))
+
+
+def _methods_in(text: str) -> list[Method]:
+    """What the words of a sum stand for, one after the other."""
+    words, methods = _words(text), []
     while words:
         method, words = _next_method(words)
+        methods.append(method)
+    return methods
+
+
+def _sum(name: str, methods: Iterable[Method]) -> Method:
+    """Several methods as one, which begins with the source's loss."""
+    terms: dict[str, Part] = {"source": term("source")}
+    update, sampling, defaults = PLAIN, UNIFORM, {}
+    for method in methods:
+        for part in method.terms:
+            if part.term is not None and part.name in terms:
+                raise ValueError(f"Two terms are called '{part.name}': give the class of one of them another name.")
         terms.update({part.name: part for part in method.terms if part.name != "source"})
-        update = _only_one(update, method.update, "sgd", text)
-        sampling = _only_one(sampling, method.sampling, "uniform", text)
+        update = _only_one(update, method.update, "sgd", name)
+        sampling = _only_one(sampling, method.sampling, "uniform", name)
         defaults.update(method.defaults)
     if sampling.name == "ia" and "mdd" in terms:  # implicit alignment masks the classes it did not draw
         terms["mdd"] = dataclasses.replace(terms["mdd"], options={"present": True, **terms["mdd"].options})
-    return Method(text, tuple(terms.values()), update, sampling, defaults)
+    return Method(name, tuple(terms.values()), update, sampling, defaults)
 
 
 def _only_one(first: Part, second: Part, neutral: str, text: str) -> Part:
@@ -58,11 +103,11 @@ def _next_method(words: list[str]) -> tuple[Method, list[str]]:
     method = Method(part.name, ())
     if part.name in UPDATES:
         method = dataclasses.replace(method, update=part)
-    elif part.name in SAMPLERS:
+    elif part.name in SAMPLINGS:
         method = dataclasses.replace(method, sampling=part)
     elif part.name in CATALOGUE:  # a method of that name, its main term with options
         method = CATALOGUE[part.name]
-        method = adjusted(method, options=[f"{part.name}.{key}={value}" for key, value in part.options.items()])
+        method = adjusted(method, options={f"{part.name}.{key}": value for key, value in part.options.items()})
     else:
         method = dataclasses.replace(method, terms=(part,))
     return method, words[1:]
@@ -90,15 +135,18 @@ def _part(word: str) -> Part:
         raise ValueError(
             f"Method '{name}' takes no options of its own: give them to its terms, {CATALOGUE[name].formula}."
         )
-    if match is None or name not in {**TERMS, **UPDATES, **SAMPLERS}:
-        known = dict.fromkeys([*TERMS, *UPDATES, *SAMPLERS, *CATALOGUE])
-        raise ValueError(unknown("term", name, known))
-    options = [_setting(item, name) for item in match[2].split(",")] if match[2] else []
+    if match is None or not any(name in names for names in (TERMS, UPDATES, SAMPLINGS)):
+        raise ValueError(unknown("term", name, dict.fromkeys([*TERMS, *UPDATES, *SAMPLINGS, *CATALOGUE])))
+    options = [parse_setting(item, name) for item in match[2].split(",")] if match[2] else []
     return Part(name, options=dict(options))
 
 
-def _setting(text: str, where: str) -> tuple[str, Any]:
-    """``alpha=1.5`` -> ``("alpha", 1.5)``."""
+def parse_setting(text: str, where: str) -> tuple[str, Any]:
+    """A setting in text as a name and a value.
+
+    >>> parse_setting("alpha=1.5", "tsallis")
+    ('alpha', 1.5)
+    """
     import yaml
 
     key, equals, value = (piece.strip() for piece in text.partition("="))
@@ -118,24 +166,26 @@ def _setting(text: str, where: str) -> tuple[str, Any]:
     return key, parsed
 
 
-def adjusted(method: Method, weights: Iterable[str] = (), options: Iterable[str] = ()) -> Method:
-    """``method`` with weights such as ``cycle=2`` and options such as ``cycle.l2=0.01`` put in."""
+def adjusted(
+    method: Method, weights: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None
+) -> Method:
+    """``method`` with weights such as ``{"cycle": 2}`` and options such as ``{"cycle.l2": 0.01}`` put in."""
     parts = {part.name: part for part in (*method.terms, method.update, method.sampling)}
     terms = [part.name for part in method.terms]
-    for text in weights:
-        name, value = _setting(text, "--weight")
+    for name, value in (weights or {}).items():
         if name not in terms:
-            raise ValueError(f"--weight {text}: {unknown('term', name, terms)}")
+            raise ValueError(f"weight=: {unknown('term', name, terms)}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise ValueError(f"--weight {text}: '{value}' is not a number of at least 0.")
+            raise ValueError(f"weight=: {name} must have a number of at least 0, got '{value}'.")
         parts[name] = dataclasses.replace(parts[name], weight=float(value))
-    for text in options:
-        path, value = _setting(text, "--option")
+    for path, value in (options or {}).items():
         name, dot, option = path.partition(".")
         if not dot:
-            raise ValueError(f"--option {text}: write term.option=value, for instance cycle.l2=0.01.")
+            raise ValueError(f"option=: '{path}' names no term; write term.option=value, for instance cycle.l2=0.01.")
         if name not in parts:
-            raise ValueError(f"--option {text}: {unknown('term', name, parts)}")
+            raise ValueError(f"option=: {unknown('term', name, parts)}")
+        if parts[name].term is not None:
+            raise ValueError(f"option=: '{name}' is an object; give it '{option}' where you make it.")
         parts[name] = dataclasses.replace(parts[name], options={**parts[name].options, option: value})
     return dataclasses.replace(
         method,
@@ -147,16 +197,16 @@ def adjusted(method: Method, weights: Iterable[str] = (), options: Iterable[str]
 
 def make(part: Part, *arguments: Any) -> Any:
     """The term, update rule or sampling rule that ``part`` names, made with ``arguments`` and its options."""
-    import inspect
-
-    module, _, name = {**TERMS, **UPDATES, **SAMPLERS}[part.name].partition(":")
-    kind = getattr(import_module(module), name)
-    known = list(inspect.signature(kind).parameters)[len(arguments) :]
-    hints = get_type_hints(kind.__init__)
+    if part.term is not None:
+        return copy.deepcopy(part.term)  # the user's object is left alone
+    registry = next(names for names in (TERMS, UPDATES, SAMPLINGS) if part.name in names)
+    maker = registry[part.name]
+    known = list(inspect.signature(maker).parameters)[len(arguments) :]
+    hints = get_type_hints(maker.__init__)
     for option, value in part.options.items():
         if option not in known:
             listed = unknown("option", option, known) if known else f"it has no options, but got '{option}'."
             raise ValueError(f"{part.name}: {listed}")
-        if not fits(value, hints[option]):
+        if option in hints and not fits(value, hints[option]):
             raise ValueError(f"{part.name}: {option} must be {described(hints[option])}, got {value!r}.")
-    return kind(*arguments, **part.options)
+    return maker(*arguments, **part.options)

@@ -11,11 +11,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Part:
-    """A term, an update rule or a sampling rule by name, with its weight and options."""
+    """A term, an update rule or a sampling rule by name, with its weight and options, or a term as an object."""
 
     name: str
     weight: float = 1.0
     options: dict[str, Any] = field(default_factory=dict)
+    term: Any = None
 
     def __str__(self) -> str:
         options = ", ".join(f"{key}={_plain(value)}" for key, value in self.options.items())

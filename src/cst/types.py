@@ -41,9 +41,9 @@ def plain(value: Any, hint: Any) -> Any:
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()
     if isinstance(value, str) and not fits(value, hint):
-        wanted = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+        alternatives = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
         for kind in (int, float):
-            if kind in wanted:
+            if kind in alternatives:
                 try:
                     return kind(value)
                 except ValueError:

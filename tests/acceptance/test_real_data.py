@@ -5,9 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 from cst.config import Config
-from cst.data.tasks import load_task
+from cst.tasks import load_task
+from encoded import encoded
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("CST_DATA"), reason="set CST_DATA to a folder of datasets to read the real files"
@@ -16,29 +18,30 @@ pytestmark = pytest.mark.skipif(
 
 def test_mnist_and_usps_are_complete():
     task = load_task(Config(task="digits:mnist-usps"))
-    assert (len(task.source), len(task.target), len(task.oracle.test)) == (60_000, 7_291, 2_007)
+    assert (len(task.source), len(task.target), len(task.oracle.test.labels)) == (60_000, 7_291, 2_007)
     assert task.notes == ()
     assert task.num_classes == 10
 
 
 def test_svhn_is_read_in_colour():
     task = load_task(Config(task="digits:svhn-mnist"))
-    assert task.input_shape == (3, 32, 32)
+    assert encoded(task).source.take(torch.tensor([0])).shape[1:] == (3, 32, 32)
     assert len(task.target) == 60_000
 
 
 @pytest.mark.parametrize(("pair", "counts"), [("amazon-webcam", (958, 295)), ("caltech10-dslr", (1123, 157))])
 def test_office_caltech10_is_complete(pair, counts):
-    task = load_task(Config(task=f"office-caltech10:{pair}", image_size=32))
+    config = Config(task=f"office-caltech10:{pair}", image_size=32)
+    task = load_task(config)
     assert (len(task.source), len(task.target), task.num_classes) == (*counts, 10)
     assert task.notes == ()
-    assert task.target.take(task.oracle.target_labels[:2]).shape == (2, 3, 32, 32)
+    assert encoded(task, config).target.take(task.oracle.target_labels[:2]).shape == (2, 3, 32, 32)
 
 
 def test_amazon_reviews_are_complete():
     task = load_task(Config(task="amazon-reviews:B-K", backbone="minilm", max_length=64))
     assert (len(task.source), len(task.target), task.classes) == (2000, 2000, ("negative", "positive"))
-    assert task.source.labels.sum() == 1000
+    assert task.labels.sum() == 1000
     assert task.notes == ()
 
 

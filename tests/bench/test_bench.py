@@ -49,7 +49,7 @@ def test_a_run_that_another_process_trains_is_left_to_it(tmp_path):
     for job in jobs:
         job.run.result_file.unlink()
     told = []
-    with jobs[0].run.claimed():
+    with jobs[0].run.locked():
         run_suite(jobs, 1, told.append)
     assert "source-only  seed 0: left to the process that trains it" in told
     assert [row["variant"] for row in rows_of(jobs)] == ["cycle, l2=1"]

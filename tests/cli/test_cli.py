@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cst.cli.main import COMMANDS, main
-from cst.data.synthetic_digits import handwritten_digits
+from cst.tasks.synthetic_digits import handwritten_digits
 
 SHORT = ["--epochs", "2", "--steps-per-epoch", "15"]
 
@@ -136,11 +136,11 @@ def test_predict_refuses_bad_input(content, sentence, trained, cst, tmp_path):
 
 
 def test_a_run_is_not_overwritten(trained, cst):
-    before = (trained / "run" / "model.pt").read_bytes()
+    before = (trained / "run" / "model.safetensors").read_bytes()
     code, _, err = cst("train", *SHORT, "--out", trained / "run")
     assert code == 2
     assert "already holds a run: continue it with --resume" in err
-    assert (trained / "run" / "model.pt").read_bytes() == before
+    assert (trained / "run" / "model.safetensors").read_bytes() == before
 
 
 def test_resume_takes_no_other_options(trained, cst):
@@ -163,7 +163,7 @@ def test_file_and_flags_share_one_configuration(cst, tmp_path):
     assert code == 0, err
     written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
     assert written["method"] == "cycle"
-    assert (written["epochs"], written["lr"], written["weight"]) == (2, 0.01, ["cycle=2"])
+    assert (written["epochs"], written["lr"], written["weight"]) == (2, 0.01, {"cycle": 2})
     assert (written["batch_size"], written["schedule"]) == (64, "step")
     again = tmp_path / "again"
     code, _, err = cst("train", "--config", tmp_path / "run" / "config.yaml", "--out", again)

@@ -5,8 +5,11 @@ import torch
 from torch.utils.data import Dataset, TensorDataset
 
 import cst
-from cst.data.arrays import encode_labels, known_labels, samples_from, task_from
-from cst.data.domains import UNKNOWN, glimpse
+from cst.data.arrays import samples_from
+from cst.data.labels import UNKNOWN, encode_labels, known_labels
+from cst.data.task import subsample
+from cst.tasks.own import task_in_memory
+from encoded import encoded_in_memory
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(40, 6)), np.arange(40) % 4
@@ -61,24 +64,24 @@ def test_bad_data_gets_one_sentence(source, target, sentence):
     [
         ({"batch_size": 64}, r"batch size of 64 is larger than the source \(40 samples\)"),
         ({"batch_size": 1}, "at least 2"),
-        ({"epochs": 0}, "epochs must be a whole number"),
-        ({"epochs": 2.5}, "epochs must be a whole number"),
-        ({"lr": -1}, "lr must be at least 0"),
-        ({"lr": 0}, "lr must be more than 0"),
-        ({"momentum": 2}, "momentum must be below 1"),
-        ({"warmup_epochs": 5, "epochs": 2}, r"warmup_epochs \(5\) leaves none of the 2 epochs"),
-        ({"weight": {"cycle": -1}}, "not a number of at least 0"),
-        ({"weight": 3}, "weight must be settings such as 'cycle=2', got 3"),
+        ({"epochs": 0}, "epochs= must be a whole number"),
+        ({"epochs": 2.5}, "epochs= must be a whole number"),
+        ({"lr": -1}, "lr= must be at least 0"),
+        ({"lr": 0}, "lr= must be more than 0"),
+        ({"momentum": 2}, "momentum= must be below 1"),
+        ({"warmup_epochs": 5, "epochs": 2}, r"warmup_epochs= ?5 leaves none of the 2 epochs"),
+        ({"weight": {"cycle": -1}}, "cycle must have a number of at least 0"),
+        ({"weight": 3}, "weight= must be settings such as 'cycle=2', got 3"),
         ({"learning_rate": 1}, "Unknown option 'learning_rate'"),
-        ({"batch_norm": "both"}, "batch_norm must be one of joint, per-domain"),
+        ({"batch_norm": "both"}, "batch_norm= must be one of joint, per-domain"),
         ({"method": "cyle"}, "did you mean 'cycle'"),
         ({"backbone": "resnet"}, "Unknown backbone"),
-        ({"backbone": torch.nn.Flatten}, "backbone must be a module, a name or None"),
+        ({"backbone": torch.nn.Flatten}, "backbone= must be a module, a name or None"),
         ({"backbone": torch.nn.Linear(9, 3)}, "The backbone cannot take inputs of shape"),
         ({"resume": True}, "resume=True needs the folder"),
-        ({"bottleneck": 2.5}, "bottleneck must be a whole number"),
-        ({"seed": 10**30}, "seed must be a whole number"),
-        ({"precision": "16-true"}, "precision must be one of"),
+        ({"bottleneck": 2.5}, "bottleneck= must be a whole number"),
+        ({"seed": 10**30}, "seed= must be a whole number"),
+        ({"precision": "16-true"}, "precision= must be one of"),
         ({"device": "abacus"}, "Device 'abacus'"),
         ({"method": 5}, "method must be a name"),
         ({"target_labels": Y[:3]}, "The target has 40 inputs but 3 labels"),
@@ -104,7 +107,7 @@ def test_bad_options_get_one_sentence(options, sentence):
     ids=["columns", "rows", "bytes", "objects", "order", "frame", "unmasked"],
 )
 def test_numbers_may_lie_in_memory_in_any_way(same):
-    assert torch.equal(samples_from(same, "source").take(torch.arange(40)), torch.tensor(X).float())
+    assert torch.equal(samples_from(same, "source")[0].take(torch.arange(40)), torch.tensor(X).float())
 
 
 def test_columns_of_a_data_frame_go_by_name(tmp_path):
@@ -162,10 +165,10 @@ def test_arrays_tensors_and_datasets_are_the_same_task():
     targets = [X, tensors[0], TensorDataset(tensors[0]), Pairs(X, Y), X.tolist()]
     rows = torch.tensor([3, 1])
     for source, target in zip(sources, targets, strict=True):
-        task = task_from(source, target)
-        torch.testing.assert_close(task.source.samples.take(rows), torch.tensor(X[[3, 1]]).float())
+        task = encoded_in_memory(source, target)
+        torch.testing.assert_close(task.source.take(rows), torch.tensor(X[[3, 1]]).float())
         torch.testing.assert_close(task.target.take(rows), torch.tensor(X[[3, 1]]).float())
-        assert task.source.labels.tolist() == Y.tolist()
+        assert task.labels.tolist() == Y.tolist()
 
 
 def test_labels_in_a_target_dataset_are_never_read():
@@ -186,12 +189,14 @@ def test_labels_in_a_target_dataset_are_never_read():
     [((5, 8, 8), (1, 8, 8)), ((5, 3, 8, 8), (3, 8, 8)), ((5, 8, 8, 3), (3, 8, 8)), ((5, 6), (6,))],
 )
 def test_images_are_brought_to_one_layout(shape, expected):
-    samples = samples_from(np.zeros(shape), "source")
+    samples, bytes_in = samples_from(np.zeros(shape), "source")
+    assert not bytes_in
     assert samples.take(torch.tensor([0])).shape[1:] == expected
 
 
 def test_bytes_become_shares():
-    samples = samples_from(np.full((2, 4, 4), 255, dtype=np.uint8), "source")
+    samples, bytes_in = samples_from(np.full((2, 4, 4), 255, dtype=np.uint8), "source")
+    assert bytes_in
     assert float(samples.take(torch.tensor([0])).max()) == 1.0
     assert samples.inputs.dtype == torch.uint8, "they stay bytes in memory"
 
@@ -213,8 +218,8 @@ def test_datasets_without_length_or_of_several_shapes():
 
 def test_numpy_scalars_and_spelled_numbers_are_numbers():
     adapted = cst.adapt((X, Y), X, epochs=np.int64(1), lr=np.float64(0.01), weight_decay="1e-3", seed=np.int32(1))
-    assert adapted.config.to_dict()["lr"] == 0.01
-    assert adapted.config.weight_decay == 1e-3
+    assert adapted.settings.to_dict()["lr"] == 0.01
+    assert adapted.settings.weight_decay == 1e-3
 
 
 def test_integer_inputs_reach_a_module_of_your_own_as_they_are():
@@ -250,7 +255,7 @@ PARTLY = np.where(np.arange(40) % 3 == 0, Y, -1)
     ],
 )
 def test_a_target_may_be_labelled_in_part(labels):
-    task = task_from((X, Y), X, labels)
+    task = task_in_memory((X, Y), X, labels)
     assert task.oracle.target_labels.tolist() == PARTLY.tolist()
     assert task.notes == ("14 of the target's 40 samples have a label to evaluate with.",)
 
@@ -264,14 +269,14 @@ def test_labels_that_differ_in_their_fraction_alone_stay_apart():
 
 def test_no_label_at_all_is_a_mistake():
     with pytest.raises(ValueError, match="labels are all missing"):
-        task_from((X, Y), X, [None] * 40)
+        task_in_memory((X, Y), X, [None] * 40)
     with pytest.raises(ValueError, match="40 inputs but 39 labels"):
-        task_from((X, Y), X, [None, *Y[2:]])
+        task_in_memory((X, Y), X, [None, *Y[2:]])
 
 
 @pytest.mark.parametrize(("most", "labelled"), [(20, 14), (14, 14), (5, 5)])
-def test_a_glimpse_of_a_target_prefers_labelled_samples(most, labelled):
-    task = glimpse(task_from((X, Y), X, np.where(PARTLY >= 0, Y, np.nan)), most)
+def test_a_part_of_a_target_has_labelled_samples_first(most, labelled):
+    task = subsample(encoded_in_memory((X, Y), X, np.where(PARTLY >= 0, Y, np.nan)), most)
     truth = task.oracle.target_labels
     assert len(task.target) == most
     assert int((truth != UNKNOWN).sum()) == labelled

@@ -1,17 +1,18 @@
 """Images on disk: decoding, cropping, worker processes, strong views."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from cst.data.domains import Part
+from cst.data.augmentations import strong_photos
 from cst.data.images import ImageFiles, middle, upright
-from cst.data.loading import ahead, in_order, worker_count
+from cst.data.loading import in_order, prefetch, worker_count
 from cst.data.photos import OPERATION_LIST, jitter, randaugment
-from cst.data.views import strong_photos
+from cst.data.samples import SomeSamples, TensorSamples
 
 
 def test_the_middle_is_what_resizing_and_cropping_give():
@@ -63,14 +64,14 @@ def test_what_workers_need_can_be_sent_to_them(photos):
     import pickle
     from functools import partial
 
-    from cst.data.samplers import Aligned
-    from cst.engine.fit import _read_step
+    from cst.engine.feed import read_step
+    from cst.sampling.rules import Aligned
 
     samples = ImageFiles(tuple(sorted((photos[0] / "bar").iterdir())), 16)
     sampler = Aligned(torch.arange(12) % 2, 12, 2, 4, seed=0)
-    sampler.start_epoch(lambda: torch.eye(2)[torch.arange(12) % 2])
+    sampler.start_epoch(SimpleNamespace(target=SimpleNamespace(logits=torch.eye(2)[torch.arange(12) % 2])))
     sampler.batch(0)
-    read = partial(_read_step, sampler, samples, samples, 3, (True, False))
+    read = partial(read_step, sampler, samples, samples, 3, (True, False))
     sent = pickle.loads(pickle.dumps(read))
     assert all(torch.equal(a, b) for a, b in zip(read(5), sent(5), strict=True))
     first, second, source, target = read(5)
@@ -80,9 +81,7 @@ def test_what_workers_need_can_be_sent_to_them(photos):
 
 def test_only_files_are_worth_processes(photos):
     samples = ImageFiles(tuple(sorted((photos[0] / "bar").iterdir())), 16)
-    assert worker_count(3, Part(samples, torch.arange(2))) == 3
-    from cst.data.domains import TensorSamples
-
+    assert worker_count(3, SomeSamples(samples, torch.arange(2))) == 3
     assert worker_count(3, TensorSamples(torch.zeros(4, 2))) == 0
 
 
@@ -99,7 +98,7 @@ def test_other_mistakes_in_workers_are_not_hidden():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        list(ahead(broken, range(4), workers=1))
+        list(prefetch(broken, range(4), workers=1))
 
 
 @pytest.mark.parametrize("name", OPERATION_LIST)

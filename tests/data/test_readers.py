@@ -9,11 +9,11 @@ import pytest
 
 from conftest import draw, write_csv
 from cst.config import Config
-from cst.data.collection import Collection, Wanted
-from cst.data.own import own_collections
-from cst.data.readers import kind_of, read
+from cst.data.domain import Domain, Reading
+from cst.kinds import kind_of_path, read_path
+from cst.tasks.own import own_domains
 
-TEXT = Wanted(text="review", label="stars")
+TEXT = Reading(text="review", label="stars")
 ROWS = [["review", "stars", "id"], ["Quite good, really", "5", "a"], ['A "bad"\nbook\u2028indeed', "1", "b"]]
 
 
@@ -42,7 +42,7 @@ def as_parquet(path, rows):
     ],
 )
 def test_a_table_says_the_same_in_every_format(tmp_path, name, write):
-    found = read(write(tmp_path / name, ROWS), TEXT)
+    found = read_path(write(tmp_path / name, ROWS), TEXT)
     assert found.kind == "text"
     assert list(found.items) == [row[0] for row in ROWS[1:]]
     assert found.labels == ["5", "1"]
@@ -51,15 +51,15 @@ def test_a_table_says_the_same_in_every_format(tmp_path, name, write):
 
 def test_the_labels_of_a_target_are_not_looked_at(tmp_path):
     path = write_csv(tmp_path / "t.csv", [["review", "stars"], ["fine", ""]])
-    assert read(path, Wanted("review", "stars", labels=False)).labels is None
+    assert read_path(path, Reading("review", "stars", labels=False)).labels is None
     with pytest.raises(ValueError, match="row 0: column 'stars' is empty"):
-        read(path, TEXT)
+        read_path(path, TEXT)
 
 
 def test_numbers_of_a_table_keep_the_order_of_the_source(tmp_path):
     source = write_csv(tmp_path / "s.csv", [["a", "b", "label"], [1, 2, "x"], [3, 4, "y"]])
     target = write_csv(tmp_path / "t.csv", [["name", "b", "a"], ["p", 20, 10]])
-    first, second, truth = own_collections(Config(source=source, target=target))
+    first, second, truth = own_domains(Config(source=source, target=target))
     assert first.columns == ("a", "b")
     np.testing.assert_array_equal(first.items, [[1, 2], [3, 4]])
     np.testing.assert_array_equal(second.items, [[10, 20]])
@@ -68,14 +68,14 @@ def test_numbers_of_a_table_keep_the_order_of_the_source(tmp_path):
 
 def test_spaces_around_a_label_do_not_make_a_class(tmp_path):
     table = write_csv(tmp_path / "s.csv", [["a", "label"], [1, "x"], [2, " x "], [3, "y"]])
-    assert read(table, Wanted()).labels == ["x", "x", "y"]
+    assert read_path(table, Reading()).labels == ["x", "x", "y"]
     with pytest.raises(ValueError, match=r"row 1: column 'label' is empty"):
-        read(write_csv(tmp_path / "e.csv", [["a", "label"], [1, "x"], [2, " "]]), Wanted())
+        read_path(write_csv(tmp_path / "e.csv", [["a", "label"], [1, "x"], [2, " "]]), Reading())
 
 
 def test_row_numbers_are_no_input(tmp_path):
     table = write_csv(tmp_path / "s.csv", [["", "a", "label"], [0, 5, "x"], [1, 6, "y"]])
-    found = read(table, Wanted())
+    found = read_path(table, Reading())
     assert found.columns == ("a",)
     assert found.notes == (f"Column '' of {table} is taken for row numbers and left out.",)
 
@@ -83,23 +83,23 @@ def test_row_numbers_are_no_input(tmp_path):
 def test_semicolons_spaces_in_the_header_and_gaps(tmp_path):
     table = tmp_path / "s.csv"
     table.write_text('review; stars\n"good, but; long";1\nbad;0\n')
-    found = read(table, Wanted("review", "stars"))
+    found = read_path(table, Reading("review", "stars"))
     assert (list(found.items), found.labels) == (["good, but; long", "bad"], ["1", "0"])
     table.write_text('"length, cm";label\n1;x\n2;y\n')
-    assert read(table, Wanted()).columns == ("length, cm",)
+    assert read_path(table, Reading()).columns == ("length, cm",)
     with pytest.raises(ValueError, match=r"row 1: column 'a' is empty; fill it in"):
-        read(write_csv(tmp_path / "g.csv", [["a", "label"], [1, "x"], ["", "y"]]), Wanted())
+        read_path(write_csv(tmp_path / "g.csv", [["a", "label"], [1, "x"], ["", "y"]]), Reading())
     table = tmp_path / "v.jsonl"
     table.write_text(json.dumps({"a": list(range(1, 99)), "label": 0}) + "\n")
     with pytest.raises(ValueError, match=r"holds \[1, 2, 3, 4, 5, 6, \.\.\.\], which is no number"):
-        read(table, Wanted())
+        read_path(table, Reading())
 
 
 def test_files_that_are_no_images_are_noted(photos):
     (photos[1] / "picture.heic").write_bytes(b"?")
     (photos[1] / "Thumbs.db").write_bytes(b"?")
     note = f"1 files in {photos[1]} do not end like images and are left out, picture.heic first."
-    assert read(photos[1], Wanted(labels=False)).notes == (note,)
+    assert read_path(photos[1], Reading(labels=False)).notes == (note,)
 
 
 def test_labels_of_a_target_of_arrays(tmp_path):
@@ -109,9 +109,9 @@ def test_labels_of_a_target_of_arrays(tmp_path):
     np.save(tmp_path / "y.npy", [1, 0, 1])
     for named in ("y", str(tmp_path / "t.npz"), str(tmp_path / "y.npy")):
         config = Config(source=tmp_path / "s.npz", target=tmp_path / "t.npz", target_labels=named)
-        assert own_collections(config)[2] == [1, 0, 1]
-    with pytest.raises(ValueError, match=r"no array 'z' \(it has x, y\): name one of them with --target-labels"):
-        own_collections(Config(source=tmp_path / "s.npz", target=tmp_path / "t.npz", target_labels="z"))
+        assert own_domains(config)[2] == [1, 0, 1]
+    with pytest.raises(ValueError, match=r"no array 'z' \(it has x, y\): name one of them with target_labels="):
+        own_domains(Config(source=tmp_path / "s.npz", target=tmp_path / "t.npz", target_labels="z"))
 
 
 def test_arrays(tmp_path):
@@ -119,16 +119,16 @@ def test_arrays(tmp_path):
     np.savez(tmp_path / "both.npz", x=x, y=y)
     np.save(tmp_path / "x.npy", x)
     np.save(tmp_path / "y.npy", y)
-    both = read(tmp_path / "both.npz", Wanted())
-    apart = read(tmp_path / "x.npy", Wanted(label=str(tmp_path / "y.npy")))
+    both = read_path(tmp_path / "both.npz", Reading())
+    apart = read_path(tmp_path / "x.npy", Reading(label=str(tmp_path / "y.npy")))
     for found in (both, apart):
         np.testing.assert_array_equal(found.items, x)
         assert list(found.labels) == ["u", "v", "u"]
-    with pytest.raises(ValueError, match=r"inputs alone.*--label"):
-        read(tmp_path / "x.npy", Wanted())
+    with pytest.raises(ValueError, match=r"inputs alone.*label="):
+        read_path(tmp_path / "x.npy", Reading())
     np.savez(tmp_path / "strange.npz", p=x)
     with pytest.raises(ValueError, match="call the array of inputs 'x'"):
-        read(tmp_path / "strange.npz", Wanted())
+        read_path(tmp_path / "strange.npz", Reading())
 
 
 def test_a_saved_dataset_of_text_and_of_images(tmp_path, photos):
@@ -137,17 +137,17 @@ def test_a_saved_dataset_of_text_and_of_images(tmp_path, photos):
     names = datasets.ClassLabel(names=["bad", "good"])
     texts = datasets.Dataset.from_dict({"text": ["fine", "dull"], "label": [1, 0]})
     texts.cast_column("label", names).save_to_disk(str(tmp_path / "texts"))
-    found = read(tmp_path / "texts", Wanted("text"))
+    found = read_path(tmp_path / "texts", Reading("text"))
     assert (found.kind, list(found.items), found.labels) == ("text", ["fine", "dull"], ["good", "bad"])
 
     files = [str(photos[0] / "bar" / "0.png"), str(photos[0] / "disc" / "0.png")]
     images = datasets.Dataset.from_dict({"image": files, "label": ["bar", "disc"]})
     images.cast_column("image", datasets.Image()).save_to_disk(str(tmp_path / "images"))
-    assert kind_of(tmp_path / "images", None) == "images"
-    found = read(tmp_path / "images", Wanted())
+    assert kind_of_path(tmp_path / "images", Reading()).name == "images"
+    found = read_path(tmp_path / "images", Reading())
     assert (found.kind, len(found), found.labels) == ("images", 2, ["bar", "disc"])
     config = Config(source=tmp_path / "images", target=photos[1], label="label")  # the label is the source's alone
-    assert len(own_collections(config)[1]) == len(list(photos[1].iterdir()))
+    assert len(own_domains(config)[1]) == len(list(photos[1].iterdir()))
 
     damaged = datasets.Dataset.from_list(
         [
@@ -156,13 +156,13 @@ def test_a_saved_dataset_of_text_and_of_images(tmp_path, photos):
         ]
     )
     damaged.cast_column("image", datasets.Image()).save_to_disk(str(tmp_path / "damaged"))
-    found = read(tmp_path / "damaged", Wanted())
-    assert (list(found.names), found.labels, found.unreadable) == (["1"], ["disc"], ("row 0",))
+    found = read_path(tmp_path / "damaged", Reading())
+    assert (list(found.names), found.labels, found.left_out) == (["1"], ["disc"], ("row 0",))
     assert list(found.items) == [Path(files[1]).read_bytes()]
 
     datasets.DatasetDict({"train": texts}).save_to_disk(str(tmp_path / "several"))
     with pytest.raises(ValueError, match=r"several datasets \(train\)"):
-        read(tmp_path / "several", Wanted("text"))
+        read_path(tmp_path / "several", Reading("text"))
 
 
 def test_pictures_beside_one_left_out_are_read_when_they_are_asked_for():
@@ -176,14 +176,14 @@ def test_pictures_beside_one_left_out_are_read_when_they_are_asked_for():
             return super().__getitem__(place)
 
     shelf = Shelf([b"a", b"", b"c"])
-    kept = Collection("images", shelf, ["0", "1", "2"]).without([1], "row ")
-    assert (len(kept), kept.names, kept.unreadable, shelf.read) == (2, ["0", "2"], ("row 1",), [])
+    kept = Domain("images", shelf, ["0", "1", "2"]).without([1], "files cannot be read", "row ")
+    assert (len(kept), kept.names, kept.left_out, shelf.read) == (2, ["0", "2"], ("row 1",), [])
     assert kept.items[1] == b"c"
     assert shelf.read == [2]
 
 
 def test_class_folders_and_loose_images(photos):
-    source, target = read(photos[0], Wanted()), read(photos[1], Wanted(labels=False))
+    source, target = read_path(photos[0], Reading()), read_path(photos[1], Reading(labels=False))
     assert (len(source), len(target)) == (24, 24)
     assert sorted(set(source.labels)) == ["bar", "disc"]
     assert source.names[0] == "bar/0.png"
@@ -193,13 +193,13 @@ def test_class_folders_and_loose_images(photos):
 def test_links_are_followed_and_loose_images_noted(photos, tmp_path):
     (tmp_path / "linked").symlink_to(photos[1], target_is_directory=True)
     (photos[1] / "back").symlink_to(photos[1], target_is_directory=True)
-    assert len(read(tmp_path / "linked", Wanted(labels=False))) == 24
+    assert len(read_path(tmp_path / "linked", Reading(labels=False))) == 24
     (photos[0] / "bar" / "0.png").rename(photos[0] / "loose.png")
-    assert "1 images lie beside the class folders" in read(photos[0], Wanted()).notes[0]
+    assert "1 images lie beside the class folders" in read_path(photos[0], Reading()).notes[0]
     for path in (photos[0] / "disc").iterdir():
         path.write_bytes(b"?")
-    with pytest.raises(ValueError, match=r"No image of the class folder .*disc can be read"):
-        read(photos[0], Wanted())
+    with pytest.raises(ValueError, match=r"No file of the class folder .*disc can be read"):
+        read_path(photos[0], Reading())
 
 
 def test_unreadable_files_are_left_out_or_refused(photos):
@@ -207,11 +207,11 @@ def test_unreadable_files_are_left_out_or_refused(photos):
     (photos[0] / "bar" / "cut.png").write_bytes(whole[: len(whole) // 2])
     (photos[0] / "disc" / "letter.jpg").write_text("Dear Sir,")
     (photos[0] / "disc" / "notes.txt").write_text("not an image at all")
-    found = read(photos[0], Wanted())
-    assert found.unreadable == ("bar/cut.png", "disc/letter.jpg")
+    found = read_path(photos[0], Reading())
+    assert found.left_out == ("bar/cut.png", "disc/letter.jpg")
     assert len(found) == 24
     with pytest.raises(ValueError, match=r"cut\.png cannot be read as an image"):
-        read(photos[0], Wanted(strict=True))
+        read_path(photos[0], Reading(strict=True))
 
 
 @pytest.mark.parametrize("check", ["problem", "cut_short"])
@@ -264,12 +264,12 @@ def test_a_table_on_disk_gives_the_columns_that_are_asked_for(tmp_path, monkeypa
     monkeypatch.setattr(
         parquet, "read_table", lambda path, columns: asked.extend(columns) or read_table(path, columns=columns)
     )
-    assert list(read(tmp_path / "a.parquet", TEXT).items) == ["fine", "bad"]
+    assert list(read_path(tmp_path / "a.parquet", TEXT).items) == ["fine", "bad"]
     assert asked == ["stars", "review"]
 
     table = datasets.Dataset.from_dict({"review": ["fine", "bad"], "stars": [5, 1], "vector": [[0.5], [0.1]]})
     table.with_format("numpy", columns=["vector"]).save_to_disk(str(tmp_path / "saved"))
-    found = read(tmp_path / "saved", TEXT)
+    found = read_path(tmp_path / "saved", TEXT)
     assert (list(found.items), found.labels) == (["fine", "bad"], [5, 1])
 
 
@@ -280,21 +280,21 @@ def test_two_columns_of_one_name_in_a_parquet_file(tmp_path):
     column = pa.array(["fine", "bad"])
     parquet.write_table(pa.Table.from_arrays([column, column], names=["review", "review"]), tmp_path / "a.parquet")
     with pytest.raises(ValueError, match="two columns called 'review'"):
-        read(tmp_path / "a.parquet", TEXT)
+        read_path(tmp_path / "a.parquet", TEXT)
 
 
 def test_half_of_a_character_does_not_stop_a_text(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"review": "good \\ud83d", "stars": "1\\ude00"}\n' * 2)
-    found = read(tmp_path / "a.jsonl", TEXT)
+    found = read_path(tmp_path / "a.jsonl", TEXT)
     assert list(found.items) == ["good \ufffd"] * 2
     assert found.labels == ["1\ufffd"] * 2
 
 
 def test_text_as_bytes_or_as_a_number(tmp_path):
     table = as_parquet(tmp_path / "a.parquet", [["review", "stars"], ["schön".encode(), "5"], [b"bad", "1"]])
-    assert list(read(table, TEXT).items) == ["schön", "bad"]
+    assert list(read_path(table, TEXT).items) == ["schön", "bad"]
     (tmp_path / "a.jsonl").write_text('{"review": 5, "stars": 1}\n{"review": "good", "stars": 2}\n')
-    assert list(read(tmp_path / "a.jsonl", TEXT).items) == ["5", "good"]
+    assert list(read_path(tmp_path / "a.jsonl", TEXT).items) == ["5", "good"]
 
 
 def test_a_column_of_labels_may_have_empty_lines(tmp_path):
@@ -302,33 +302,33 @@ def test_a_column_of_labels_may_have_empty_lines(tmp_path):
     (tmp_path / "truth.csv").write_text("label\np\nn\n\np\n\n")
     source = write_csv(tmp_path / "s.csv", [["review", "label"], ["u", "p"], ["v", "n"]])
     config = Config(source=source, target=target, text="review", target_labels=str(tmp_path / "truth.csv"))
-    assert own_collections(config)[2] == ["p", None, "p"]
+    assert own_domains(config)[2] == ["p", None, "p"]
     (tmp_path / "truth.csv").write_text("label\np\nn\np\n")  # as many as there are texts, but of which rows?
     with pytest.raises(ValueError, match="3 labels for 4 samples"):
-        own_collections(config)
+        own_domains(config)
 
 
 def test_a_file_has_one_label(photos, tmp_path):
     name = sorted(path.name for path in photos[1].iterdir())[0]
     table = write_csv(tmp_path / "truth.csv", [["file", "label"], [name, "bar"], [name, "disc"]])
     with pytest.raises(ValueError, match=f"names {name} twice, with the labels bar and disc"):
-        own_collections(Config(source=photos[0], target=photos[1], target_labels=str(table)))
+        own_domains(Config(source=photos[0], target=photos[1], target_labels=str(table)))
 
 
 def test_arrays_of_python_objects_name_themselves(tmp_path):
     x, objects = np.ones((3, 2)), np.array(["u", "v", None], dtype=object)
     np.savez(tmp_path / "a.npz", x=x, y=objects)
     with pytest.raises(ValueError, match=r"array 'y' holds Python objects.*astype\(str\)"):
-        read(tmp_path / "a.npz", Wanted())
+        read_path(tmp_path / "a.npz", Reading())
     np.savez(tmp_path / "b.npz", x=x, y=[0, 1, 0], other=objects)
-    assert list(read(tmp_path / "b.npz", Wanted()).labels) == [0, 1, 0]
+    assert list(read_path(tmp_path / "b.npz", Reading()).labels) == [0, 1, 0]
     np.save(tmp_path / "x.npy", x)
     np.save(tmp_path / "y.npy", np.array([0, 1, 0]))
     (tmp_path / "y.npy").rename(tmp_path / "Y.NPY")
-    assert list(read(tmp_path / "x.npy", Wanted(label=str(tmp_path / "Y.NPY"))).labels) == [0, 1, 0]
+    assert list(read_path(tmp_path / "x.npy", Reading(label=str(tmp_path / "Y.NPY"))).labels) == [0, 1, 0]
     np.save(tmp_path / "one.npy", np.array(1))
     with pytest.raises(ValueError, match="3 inputs but 1 labels"):
-        read(tmp_path / "x.npy", Wanted(label=str(tmp_path / "one.npy")))
+        read_path(tmp_path / "x.npy", Reading(label=str(tmp_path / "one.npy")))
 
 
 @pytest.mark.parametrize(
@@ -341,8 +341,8 @@ def test_arrays_of_python_objects_name_themselves(tmp_path):
         ("a.csv", b'review,stars\n"never closed,5\nfine,4\n', "a quotation mark is not closed"),
         ("a.csv", b"", "has no rows"),
         ("a.csv", "review,stars\ngut,5\nsch\xf6n,4\n".encode("latin-1"), "line 3: not UTF-8"),
-        ("a.csv", b"text,stars\nfine,5\n", "no column 'review'.*text, stars.*--text"),
-        ("a.csv", b"review,rating\nfine,5\n", "no column 'stars'.*--label"),
+        ("a.csv", b"text,stars\nfine,5\n", "no column 'review'.*text, stars.*text="),
+        ("a.csv", b"review,rating\nfine,5\n", "no column 'stars'.*label="),
         ("a.csv", b"review,stars\n  ,5\n", "row 0: column 'review' has no text"),
         ("a.jsonl", b'{"review": "fine", "stars": 5}\n[1]\n', "line 2: not a JSON object"),
         ("a.parquet", b"PAR?", "not a Parquet file"),
@@ -351,35 +351,35 @@ def test_arrays_of_python_objects_name_themselves(tmp_path):
 def test_bad_tables_get_one_sentence(tmp_path, name, content, sentence):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=sentence) as error:
-        read(tmp_path / name, TEXT)
+        read_path(tmp_path / name, TEXT)
     assert name in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_other_mistakes(tmp_path, photos):
     with pytest.raises(ValueError, match="nothing at"):
-        read(tmp_path / "nowhere", Wanted())
+        read_path(tmp_path / "nowhere", Reading())
     (tmp_path / "thing.xyz").write_text("?")
     with pytest.raises(ValueError, match="of no known kind"):
-        read(tmp_path / "thing.xyz", Wanted())
+        read_path(tmp_path / "thing.xyz", Reading())
     words = write_csv(tmp_path / "words.csv", [["a", "label"], ["one", "x"]])
-    with pytest.raises(ValueError, match=r"row 0: column 'a' holds 'one'.*--text"):
-        read(words, Wanted())
+    with pytest.raises(ValueError, match=r"row 0: column 'a' holds 'one'.*text="):
+        read_path(words, Reading())
     (photos[0] / "empty").mkdir()
     with pytest.raises(ValueError, match=r"class folder .*empty has no images"):
-        read(photos[0], Wanted())
+        read_path(photos[0], Reading())
     (tmp_path / "bare").mkdir()
     with pytest.raises(ValueError, match="has no class folders"):
-        read(tmp_path / "bare", Wanted())
+        read_path(tmp_path / "bare", Reading())
     with pytest.raises(ValueError, match="There are no images in"):
-        read(tmp_path / "bare", Wanted(labels=False))
+        read_path(tmp_path / "bare", Reading(labels=False))
 
 
 def test_labels_of_the_target_come_from_folders_columns_or_files(tmp_path, photos):
     source = photos[0]
 
     def truth(target, named):
-        return own_collections(Config(source=source, target=target, target_labels=named))[2]
+        return own_domains(Config(source=source, target=target, target_labels=named))[2]
 
     assert truth(source, "folders") == ["bar"] * 12 + ["disc"] * 12
     with pytest.raises(ValueError, match="lies in no class folder"):
@@ -395,30 +395,30 @@ def test_labels_of_the_target_come_from_folders_columns_or_files(tmp_path, photo
 
     first = write_csv(tmp_path / "a.csv", [["x", "label"], [1, "u"], [2, "v"]])
     second = write_csv(tmp_path / "b.csv", [["x", "truth"], [3, "v"], [4, ""]])
-    assert own_collections(Config(source=first, target=second, target_labels="truth"))[2] == ["v", None]
+    assert own_domains(Config(source=first, target=second, target_labels="truth"))[2] == ["v", None]
 
 
 def test_rows_without_text_are_left_out_with_their_labels(tmp_path):
     table = write_csv(tmp_path / "a.csv", [["review", "stars"], ["fine", "5"], ["  ", "1"], ["bad", "2"]])
-    found = read(table, TEXT)
+    found = read_path(table, TEXT)
     assert (list(found.items), found.names, found.labels) == (["fine", "bad"], ["0", "2"], ["5", "2"])
-    assert (found.unreadable, found.fault) == (("row 1",), "rows have no text")
+    assert (found.left_out, found.fault) == (("row 1",), "rows have no text")
     with pytest.raises(ValueError, match="row 1: column 'review' has no text"):
-        read(table, dataclasses.replace(TEXT, strict=True))
+        read_path(table, dataclasses.replace(TEXT, strict=True))
     truth = write_csv(tmp_path / "truth.csv", [["label"], ["5"], ["1"], ["2"]])
     config = Config(source=table, target=table, text="review", label="stars", target_labels=str(truth))
-    assert own_collections(config)[2] == ["5", "2"]
+    assert own_domains(config)[2] == ["5", "2"]
 
 
 def test_quotation_marks_of_a_plain_tsv_are_letters(tmp_path):
     table = tmp_path / "a.tsv"
     lines = ["review\tstars", '"good" book\t1', '"He said\t2', 'and left"\t3', '"all of ""it"""\t4', "fine\t5", ""]
     table.write_bytes("\r\n".join(lines).encode())
-    found = read(table, TEXT)
+    found = read_path(table, TEXT)
     assert list(found.items) == ['"good" book', '"He said', 'and left"', 'all of "it"', "fine"]
     assert found.labels == ["1", "2", "3", "4", "5"]
     table.write_text('review\tstars\n"two\nlines\tand a tab"\t1\nfine\t2\n')
-    assert list(read(table, TEXT).items) == ["two\nlines\tand a tab", "fine"]
+    assert list(read_path(table, TEXT).items) == ["two\nlines\tand a tab", "fine"]
 
 
 def test_labels_go_by_row_as_predictions_do(tmp_path):
@@ -427,19 +427,19 @@ def test_labels_go_by_row_as_predictions_do(tmp_path):
 
     def truth(rows):
         table = write_csv(tmp_path / "t.csv", [["row", "label"], *rows])
-        return own_collections(Config(source=source, target=target, target_labels=str(table)))[2]
+        return own_domains(Config(source=source, target=target, target_labels=str(table)))[2]
 
     assert truth([[2, "u"], [0, "v"], [1, "v"]]) == ["v", "v", "u"]
     assert truth([[1, "u"]]) == [None, "u", None]
     with pytest.raises(ValueError, match="names no row of the target"):
         truth([[7, "u"]])
     with pytest.raises(ValueError, match=r"There is no table at .*gone\.parquet"):
-        own_collections(Config(source=source, target=target, target_labels=str(tmp_path / "gone.parquet")))
+        own_domains(Config(source=source, target=target, target_labels=str(tmp_path / "gone.parquet")))
 
 
 def test_labels_of_images_may_have_backslashes(photos, tmp_path):
     table = write_csv(tmp_path / "t.csv", [["file", "label"], ["bar\\1.png", "bar"]])
-    found = own_collections(Config(source=photos[0], target=photos[0], target_labels=str(table)))[2]
+    found = own_domains(Config(source=photos[0], target=photos[0], target_labels=str(table)))[2]
     assert [label for label in found if label] == ["bar"]
 
 
@@ -448,25 +448,25 @@ def test_a_letter_written_in_two_ways_is_one_class(photos, tmp_path):
 
     for domain, form in ((photos[0], "NFC"), (photos[1], "NFD")):
         draw(domain / unicodedata.normalize(form, "Größe") / "1.png", "bar", "black", np.random.default_rng(0))
-    source, _, truth = own_collections(Config(source=photos[0], target=photos[1], target_labels="folders"))
+    source, _, truth = own_domains(Config(source=photos[0], target=photos[1], target_labels="folders"))
     assert {label for label in truth if label} <= set(source.labels)
 
 
 def test_a_target_within_the_source_is_refused(photos):
     with pytest.raises(ValueError, match="lies in the source, as a class of it"):
-        own_collections(Config(source=photos[0], target=photos[0] / "bar"))
+        own_domains(Config(source=photos[0], target=photos[0] / "bar"))
 
 
 def test_parts_of_a_dataset_that_look_like_classes_are_noted(photos, tmp_path):
     (tmp_path / "all").mkdir()
     for part in ("test", "train"):
         (tmp_path / "all" / part).symlink_to(photos[0])
-    (note,) = read(tmp_path / "all", Wanted()).notes
+    (note,) = read_path(tmp_path / "all", Reading()).notes
     assert "hold the same folders, bar for one" in note
-    assert not read(photos[0], Wanted()).notes
+    assert not read_path(photos[0], Reading()).notes
 
 
 def test_numbers_with_a_decimal_comma(tmp_path):
     table = write_csv(tmp_path / "a.csv", [["x", "label"], ["0,5", "u"]], delimiter=";")
     with pytest.raises(ValueError, match="holds '0,5', which is no number; write decimal points"):
-        read(table, Wanted())
+        read_path(table, Reading())

@@ -2,15 +2,18 @@
 
 import pytest
 import torch
+from torch import nn
 
 import cst
 from cst.engine.objective import Objective
 from cst.grammar import parse_method
-from cst.terms.contract import Problem
+from cst.models.model import Model
 
 
 def test_other_terms_wait_for_the_source_and_then_grow():
-    objective = Objective(parse_method("cst"), Problem(3, 5, 20), ramp_epochs=2, warmup_epochs=1)
+    model = Model(nn.Linear(5, 5), nn.Linear(5, 3))
+    sizes = {"num_classes": 3, "feature_dim": 5, "num_target": 20}
+    objective = Objective(parse_method("cst"), model, **sizes, ramp_epochs=2, warmup_epochs=1)
     assert [objective.weight("source", epochs) for epochs in (0, 1, 9)] == [1, 1, 1]
     assert [objective.weight("cycle", epochs) for epochs in (0, 0.9, 1, 9)] == [0, 0, 1, 1]
     assert [objective.weight("tsallis", epochs) for epochs in (0, 0.9, 1, 2, 3, 9)] == [0, 0, 0, 0.5, 1, 1]

@@ -10,16 +10,21 @@ import pytest
 import torch
 
 import cst
-from cst.config import Config, load_config
+from cst.config import Config, Settings
+from cst.engine.loop import fit
+from cst.engine.optimisation import rate
 from cst.engine.run import Run
-from cst.engine.schedules import rate
+from cst.engine.setup import set_up, settle
+from cst.engine.train import train
 from cst.methods import CATALOGUE
+from cst.tasks.own import task_in_memory
+from cst.terms.contract import Step
 
 SHORT = {"epochs": 4, "steps_per_epoch": 5, "batch_size": 16}
 
 
-class Interrupt:
-    """A listener that stops the run in the middle of an epoch."""
+class Interrupt(cst.Callback):
+    """Stops the run in the middle of an epoch."""
 
     def __init__(self, at_step):
         self.at_step = at_step
@@ -27,9 +32,6 @@ class Interrupt:
     def on_step(self, step, total):
         if step == self.at_step:
             raise KeyboardInterrupt
-
-    def on_epoch(self, record):
-        pass
 
 
 def weights(adapted):
@@ -42,15 +44,12 @@ def same(first, second):
 
 @pytest.mark.parametrize("method", CATALOGUE)
 def test_an_interrupted_and_resumed_run_ends_with_the_same_weights(method, shifted_blobs, tmp_path):
-    from cst.data.arrays import task_from
-    from cst.engine.train import train
-
     source, labels, target, _ = shifted_blobs
-    task = task_from((source, labels), target)
+    task = task_in_memory((source, labels), target)
     whole = train(task, Config(method=method, out=tmp_path / "whole", **SHORT))
     config = Config(method=method, out=tmp_path / "broken", **SHORT)
     with pytest.raises(KeyboardInterrupt):
-        train(task, config, listener=Interrupt(at_step=13))
+        train(task, config, callbacks=[Interrupt(at_step=13)])
     assert len(Run(config.out).history()) == 2
     resumed = train(task, config, resume=True)
     assert same(weights(whole), weights(resumed))
@@ -98,7 +97,8 @@ def test_of_a_partly_labelled_target_the_labelled_part_is_evaluated(shifted_blob
     source, labels, target, truth = shifted_blobs
     known = np.arange(len(truth)) % 4 == 1
     some = [int(label) if there else None for label, there in zip(truth, known, strict=True)]
-    adapted = cst.adapt((source, labels), target, target_labels=some, out=tmp_path, **SHORT)
+    with pytest.warns(UserWarning, match="30 of the target's 120 samples have a label to evaluate with"):
+        adapted = cst.adapt((source, labels), target, target_labels=some, out=tmp_path, **SHORT)
     found = Run(tmp_path).result["oracle"]
     hits = adapted.predict(target)[known] == truth[known]
     assert found["accuracy"] == pytest.approx(hits.mean(), abs=1e-6)
@@ -126,19 +126,19 @@ def test_run_folder_is_complete_and_refuses_to_be_overwritten(shifted_blobs, tmp
     source, labels, target, _ = shifted_blobs
     out = tmp_path / "run"
     cst.adapt((source, labels), target, out=out, tensorboard=True, **SHORT)
-    names = {path.name for path in out.iterdir()}
+    names = {path.name for path in out.iterdir()} - {".lock"}
     assert names == {
         "config.yaml",
         "metrics.jsonl",
         "checkpoint.pt",
-        "model.pt",
+        "model.safetensors",
         "model.json",
         "result.json",
         "tensorboard",
     }
     assert any("events" in path.name for path in (out / "tensorboard").iterdir())
-    config = load_config(out / "config.yaml")
-    assert (config.lr, config.schedule, config.batch_size) == (0.02, "step", 16)
+    settings = Settings.load(out / "config.yaml")
+    assert (settings.lr, settings.schedule, settings.batch_size) == (0.02, "step", 16)
     with pytest.raises(ValueError, match="already holds a run"):
         cst.adapt((source, labels), target, out=out, **SHORT)
     with pytest.raises(ValueError, match="epochs was 4, now 5"):
@@ -149,23 +149,17 @@ def test_method_defaults_yield_to_the_user(shifted_blobs, tmp_path):
     source, labels, target, _ = shifted_blobs
     for name, options in (("theirs", {}), ("mine", {"schedule": "constant", "bottleneck": 0})):
         cst.adapt((source, labels), target, "cst-official", out=tmp_path / name, **options, **SHORT)
-    theirs, mine = (load_config(tmp_path / name / "config.yaml") for name in ("theirs", "mine"))
+    theirs, mine = (Settings.load(tmp_path / name / "config.yaml") for name in ("theirs", "mine"))
     assert (theirs.schedule, theirs.bottleneck) == ("inverse", 256)
     assert (mine.schedule, mine.bottleneck) == ("constant", 0)
 
 
 def test_learning_rates_follow_schedule_and_group(shifted_blobs):
     source, labels, target, _ = shifted_blobs
-    from cst.data.arrays import task_from
-    from cst.engine.fit import Trainer
-    from cst.engine.train import build_model, resolve
-
-    task = task_from((source, labels), target)
-    config, method = resolve(Config(lr=0.1, backbone_lr=0.1, epochs=3, batch_size=16), task)
-    model, dim, _ = build_model(task, config)
-    trainer = Trainer(model, task, method, config, dim)
-    trainer.fit()
-    backbone, head = trainer.optimizer.param_groups
+    task = task_in_memory((source, labels), target)
+    training = set_up(task, *settle(Config(lr=0.1, backbone_lr=0.1, epochs=3, batch_size=16), task))
+    fit(training)
+    backbone, head = training.optimizer.param_groups
     assert backbone["lr"] == pytest.approx(1e-4)
     assert head["lr"] == pytest.approx(1e-3)
     assert rate("inverse", 1000, 5, 10) == pytest.approx(2**-0.75)
@@ -176,7 +170,7 @@ def test_of_a_large_target_some_samples_are_watched_and_all_are_evaluated(shifte
     source, labels, target, truth = shifted_blobs
     seen = truth.copy()
     seen[np.linspace(0, 119, 40).astype(int)] = (seen[np.linspace(0, 119, 40).astype(int)] + 1) % 3  # those are wrong
-    monkeypatch.setattr("cst.engine.fit.WATCHED", 40)
+    monkeypatch.setattr("cst.engine.setup.WATCHED", 40)
     adapted = cst.adapt((source, labels), target, epochs=3, target_labels=seen, out=tmp_path)
     hits = adapted.predict(target) == seen
     assert adapted.history[-1]["oracle"]["accuracy"] == pytest.approx(hits[np.linspace(0, 119, 40).astype(int)].mean())
@@ -187,7 +181,8 @@ def test_a_run_that_diverges_in_its_last_step_leaves_no_model(shifted_blobs, tmp
     source, labels, target, _ = shifted_blobs
     with pytest.raises(FloatingPointError, match=r"diverged in epoch 1 \(the weights are not finite\)"):
         cst.adapt((source, labels), target, lr=1e10, epochs=1, steps_per_epoch=2, out=tmp_path)
-    assert not (tmp_path / "model.pt").exists()
+    assert not (tmp_path / "model.safetensors").exists()
+    assert not Run(tmp_path).has_model
 
 
 def test_a_run_goes_on_with_the_data_it_began_with(shifted_blobs, tmp_path):
@@ -228,29 +223,24 @@ def test_a_process_keeps_its_folder_and_once_killed_resumes_to_the_same_weights(
         f"cst: {broken} is being trained by another process: wait for its end, or choose another --out.\n"
     )
     assert (broken / "checkpoint.pt").exists()
-    assert not (broken / "model.pt").exists()
+    assert not (broken / "model.safetensors").exists()
     done = subprocess.run(command("--resume", broken), capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    assert same(*(torch.load(folder / "model.pt", weights_only=True) for folder in (whole, broken)))
+    assert same(*(Run(folder).load_weights() for folder in (whole, broken)))
 
 
 def test_composition_shares_forward_passes(shifted_blobs):
     """A sum makes no more passes than its most demanding part."""
-    from cst.data.arrays import task_from
-    from cst.engine.fit import Trainer
-    from cst.engine.train import build_model, resolve
-
     source, labels, target, _ = shifted_blobs
-    task = task_from((source, labels), target)
+    task = task_in_memory((source, labels), target)
 
     def passes(method):
-        config, parsed = resolve(Config(method=method, batch_size=16), task)
-        model, dim, _ = build_model(task, config)
-        trainer = Trainer(model, task, parsed, config, dim)
-        trainer.learner.train()
+        training = set_up(task, *settle(Config(method=method, batch_size=16), task))
+        training.objective.train()
         counted = []
-        model.backbone.register_forward_hook(lambda *_: counted.append(1))
-        trainer.update.take(trainer.wrapped, trainer._step(0))
+        training.model.backbone.register_forward_hook(lambda *_: counted.append(1))
+        step = Step(training.model, training.feed.batch(0), training.objective.views)
+        training.update.take(training.module, step)
         return len(counted)
 
     assert passes("source-only") == 1
@@ -261,7 +251,7 @@ def test_composition_shares_forward_passes(shifted_blobs):
 
 
 def test_flip_mirrors_half_of_the_images_and_nothing_else(shifted_blobs):
-    from cst.data.views import flip
+    from cst.data.augmentations import flip
 
     torch.manual_seed(0)
     images = torch.rand(200, 1, 4, 5)
@@ -271,27 +261,23 @@ def test_flip_mirrors_half_of_the_images_and_nothing_else(shifted_blobs):
     assert (mirrored ^ plain).all()
     assert 70 < mirrored.sum() < 130
     source, labels, target, _ = shifted_blobs
-    with pytest.raises(ValueError, match="--augment flip mirrors images, but the data are none"):
+    with pytest.raises(ValueError, match="augment=flip mirrors images, but these inputs are vectors or tokens"):
         cst.adapt((source, labels), target, augment="flip", **SHORT)
 
 
 def test_what_terms_own_is_trained_and_checkpointed(shifted_blobs, tmp_path):
-    from cst.data.arrays import task_from
-    from cst.engine.fit import Trainer
-    from cst.engine.train import build_model, resolve
-
     source, labels, target, _ = shifted_blobs
-    task = task_from((source, labels), target)
-    config, method = resolve(Config(method="dann+mdd", **SHORT), task)
-    model, dim, _ = build_model(task, config)
-    trainer = Trainer(model, task, method, config, dim, Run.create(tmp_path / "run", config))
-    before = {name: value.clone() for name, value in trainer.objective.named_parameters()}
-    trainer.fit()
-    after = dict(trainer.objective.named_parameters())
+    task = task_in_memory((source, labels), target)
+    settings, method = settle(Config(method="dann+mdd", **SHORT), task)
+    training = set_up(task, settings, method)
+    before = {name: value.clone() for name, value in training.objective.named_parameters()}
+    with Run.begun(tmp_path / "run", settings, resume=False, overwrite=False) as run:
+        fit(training, run)
+    after = dict(training.objective.named_parameters())
     assert {"terms.dann.discriminator.0.weight", "terms.mdd.adversary.0.weight"} <= set(after)
     assert not any(torch.equal(before[name], after[name]) for name in before)
-    saved = trainer.run.load_checkpoint()["learner"]
-    assert all(torch.equal(saved[f"objective.{name}"], value) for name, value in after.items())
+    saved = run.load_checkpoint()["objective"]
+    assert all(torch.equal(saved[name], value) for name, value in after.items())
 
 
 def test_a_stop_before_the_first_checkpoint_leaves_no_stray_records(shifted_blobs, tmp_path):
@@ -314,7 +300,9 @@ def test_damaged_files_are_named(name, shifted_blobs, tmp_path):
         cst.adapt((source, labels), target, out=out, resume=True, **SHORT)
 
 
-@pytest.mark.parametrize(("name", "content"), [("model.pt", b"garbage"), ("model.json", b"{}"), ("model.json", b"[")])
+@pytest.mark.parametrize(
+    ("name", "content"), [("model.safetensors", b"garbage"), ("model.json", b"{}"), ("model.json", b"[")]
+)
 def test_damaged_models_are_named(name, content, shifted_blobs, tmp_path):
     source, labels, target, _ = shifted_blobs
     cst.adapt((source, labels), target, **SHORT).save(tmp_path)
@@ -333,8 +321,10 @@ def test_large_inputs_to_a_module_of_your_own_do_not_break_the_record(shifted_bl
 def test_selection_of_alpha_follows_the_cycle_terms_options():
     from cst.engine.objective import Objective
     from cst.grammar import parse_method
-    from cst.terms.contract import Problem
+    from cst.models.model import Model
 
-    objective = Objective(parse_method("cycle(normalize=true, l2=0.5)+tsallis"), Problem(3, 4, 10), 0.0)
+    model = Model(torch.nn.Linear(5, 4), torch.nn.Linear(4, 3))
+    method = parse_method("cycle(normalize=true, l2=0.5)+tsallis")
+    objective = Objective(method, model, num_classes=3, feature_dim=4, num_target=10)
     expected = {"l2": 0.5, "normalize": True, "bias": False, "centred": False}
     assert objective.terms["tsallis"].round_trip == expected

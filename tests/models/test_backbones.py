@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 import cst
-from cst.models.backbones import build_backbone
+from cst.models.backbones import backbone_from_scratch
 from cst.models.model import feature_dim
 
 
@@ -20,7 +20,7 @@ from cst.models.model import feature_dim
     ],
 )
 def test_backbones_map_batches_to_feature_vectors(name, shape):
-    backbone = build_backbone(name, shape)
+    backbone = backbone_from_scratch(name, shape)
     features = backbone(torch.randn(4, *shape))
     assert features.shape == (4, feature_dim(backbone, torch.randn(2, *shape)))
     assert backbone.training
@@ -28,12 +28,12 @@ def test_backbones_map_batches_to_feature_vectors(name, shape):
 
 def test_unknown_backbone():
     with pytest.raises(ValueError, match="Unknown backbone 'cn': did you mean 'cnn'"):
-        build_backbone("cn", (1, 8, 8))
+        backbone_from_scratch("cn", (1, 8, 8))
 
 
 def test_cnn_wants_images():
     with pytest.raises(ValueError, match="takes images"):
-        build_backbone("cnn", (5,))
+        backbone_from_scratch("cnn", (5,))
 
 
 def test_a_backbone_must_give_vectors():
@@ -58,5 +58,5 @@ def test_standardised_by_image_neither_light_nor_contrast_matters(own, tmp_path)
     pixels = images.reshape(80, -1)
     expected = (pixels - pixels.mean(1, keepdims=True)) / pixels.std(1, keepdims=True)
     np.testing.assert_allclose(prepared.reshape(80, -1).numpy(), expected, rtol=1e-3, atol=1e-3)
-    with pytest.raises(ValueError, match="--standardize image is for images"):
+    with pytest.raises(ValueError, match="standardize=image is for images"):
         cst.adapt((images.reshape(80, -1), labels), images.reshape(80, -1), standardize="image", **short)

@@ -7,18 +7,22 @@ import pytest
 import torch
 from torch import nn
 
-from cst.config import Config
-from cst.models.backbones import build_network
+from cst.models.backbones import backbone_parts
 from cst.models.batch_norm import DomainBatchNorm
 from cst.models.frozen import Frozen
 from cst.models.model import Model
 from cst.models.pretrained import image_backbone
 from cst.models.resnet import ResNet
+from cst.models.spec import ModelSpec
 
 
-def network(**settings):
-    prepare, backbone, _ = build_network(Config(**settings), "images", (3, 64, 64), nn.Identity)
-    return nn.Sequential(prepare, backbone).eval()
+def spec(backbone, **fields):
+    return ModelSpec("images", ("disc", "bar"), {"image_size": 64}, backbone, **fields)
+
+
+def network(backbone, weights="pretrained", **fields):
+    parts = backbone_parts(spec(backbone, **fields), weights)
+    return nn.Sequential(parts.prepare, parts.trained).eval()
 
 
 @pytest.mark.parametrize(("name", "parameters"), [("resnet50", 25_557_032), ("resnet101", 44_549_160)])
@@ -80,7 +84,7 @@ def test_resnet_takes_weights_from_a_file_and_says_what_to_do_without(tmp_path, 
         raise OSError("no network")
 
     monkeypatch.setattr(torch.hub, "load_state_dict_from_url", offline)
-    with pytest.raises(ValueError, match=r"cannot be downloaded .*resnet50-0676ba61\.pth.*--weights"):
+    with pytest.raises(ValueError, match=r"cannot be downloaded .*resnet50-0676ba61\.pth.*weights="):
         network(backbone="resnet50")
 
 
@@ -124,9 +128,8 @@ def test_an_image_model_of_transformers(tmp_path):
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     vit = ViTModel(ViTConfig(image_size=64, patch_size=16, **sizes)).eval()
     vit.save_pretrained(str(tmp_path / "vit"))
-    prepare, backbone, architecture = build_network(
-        Config(backbone=f"hf:{tmp_path / 'vit'}"), "images", (3, 64, 64), nn.Identity
-    )
+    parts = backbone_parts(spec(f"hf:{tmp_path / 'vit'}"), "pretrained")
+    prepare, backbone, architecture = parts.prepare, parts.trained, parts.architecture
     inputs = torch.rand(2, 3, 64, 64)
     with torch.no_grad():
         wanted = vit(pixel_values=prepare(inputs)).pooler_output
@@ -140,12 +143,13 @@ def test_a_pooler_that_was_not_pretrained_is_left_out(tmp_path):
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     classifier = ViTForImageClassification(ViTConfig(image_size=64, patch_size=16, **sizes)).eval()
     classifier.save_pretrained(str(tmp_path / "vit"))
-    config, inputs = Config(backbone=f"hf:{tmp_path / 'vit'}"), torch.rand(2, 3, 64, 64)
-    prepare, backbone, architecture = build_network(config, "images", (3, 64, 64), nn.Identity)
+    name, inputs = f"hf:{tmp_path / 'vit'}", torch.rand(2, 3, 64, 64)
+    parts = backbone_parts(spec(name), "pretrained")
+    prepare, backbone = parts.prepare, parts.trained
     with torch.no_grad():
         wanted = classifier.vit(pixel_values=prepare(inputs)).last_hidden_state.mean(1)
         torch.testing.assert_close(backbone.eval()(prepare(inputs)), wanted)
-    again = build_network(config, "images", (3, 64, 64), nn.Identity, architecture)[1]
+    again = backbone_parts(spec(name, architecture=parts.architecture), "none").trained
     again.load_state_dict(backbone.state_dict())
 
 
@@ -153,10 +157,10 @@ def test_a_pooler_that_was_not_pretrained_is_left_out(tmp_path):
     ("settings", "sentence"),
     [
         ({"backbone": "resnet5"}, "Unknown backbone 'resnet5': did you mean 'resnet50'"),
-        ({"backbone": "timm:resnet18"}, r"needs the package timm.*pip install 'cycle-self-training\[vision\]'"),
-        ({"backbone": "torchvision:resnet18"}, r"needs the package torchvision.*\[vision\]"),
-        ({"backbone": "efficientnet-lite0", "freeze": 18}, "--freeze 18 leaves nothing.*at most 17"),
-        ({"backbone": "cnn", "freeze": 1}, "starts from scratch: leave out --freeze"),
+        ({"backbone": "timm:resnet18"}, r"needs the package timm.*: pip install timm\."),
+        ({"backbone": "torchvision:resnet18"}, r"needs the package torchvision.*: pip install torchvision\."),
+        ({"backbone": "efficientnet-lite0", "freeze": 18}, "freeze=18 leaves nothing.*at most 17"),
+        ({"backbone": "cnn", "freeze": 1}, "starts from scratch: leave out freeze="),
         ({"backbone": "hf:nowhere/at-all"}, "hf:nowhere/at-all cannot be loaded"),
     ],
 )
@@ -170,8 +174,10 @@ def test_mistakes_get_one_sentence(settings, sentence, monkeypatch):
 
 
 def test_grey_images_are_refused_by_networks_for_colour():
+    encoding = {"shape": [1, 32, 32], "bytes_in": False, "columns": [], "raw": False}
+    grey = ModelSpec("arrays", (0, 1), encoding, "efficientnet-lite0")
     with pytest.raises(ValueError, match="three channels"):
-        build_network(Config(backbone="efficientnet-lite0"), "arrays", (1, 32, 32), nn.Identity)
+        backbone_parts(grey, "pretrained")
 
 
 def test_a_torchvision_model_loses_its_classifier(monkeypatch):
@@ -192,11 +198,11 @@ def test_a_torchvision_model_loses_its_classifier(monkeypatch):
     package = types.ModuleType("torchvision")
     package.models = types.SimpleNamespace(get_model=get_model)
     monkeypatch.setitem(sys.modules, "torchvision", package)
-    (layer,) = image_backbone("torchvision:resnet18", None).layers
+    (layer,) = image_backbone("torchvision:resnet18", "pretrained").layers
     assert layer(torch.rand(2, 3, 8, 8)).shape == (2, 3)
     assert asked == {"resnet18": "DEFAULT"}
     Model.forward = lambda self, inputs: self.fc(nn.functional.adaptive_avg_pool2d(inputs, 1))  # as in ConvNeXt
-    (layer,) = image_backbone("torchvision:convnext_tiny", None).layers
+    (layer,) = image_backbone("torchvision:convnext_tiny", "pretrained").layers
     assert layer(torch.rand(2, 3, 8, 8)).shape == (2, 3)
 
 
@@ -223,7 +229,7 @@ def test_the_scale_of_an_image_model_is_its_processors(tmp_path, processor, mean
 
     small_vit().save_pretrained(str(tmp_path / "vit"))
     ViTImageProcessor(**processor).save_pretrained(str(tmp_path / "vit"))
-    steps = image_backbone(f"hf:{tmp_path / 'vit'}", None)
+    steps = image_backbone(f"hf:{tmp_path / 'vit'}", "pretrained")
     assert steps.mean == (mean,) * 3
 
 
@@ -233,7 +239,7 @@ def test_blue_before_red_is_refused(tmp_path):
     MobileViTModel(MobileViTConfig(image_size=64)).save_pretrained(str(tmp_path / "mobile"))
     MobileViTImageProcessor().save_pretrained(str(tmp_path / "mobile"))
     with pytest.raises(ValueError, match="wants blue before green and red"):
-        image_backbone(f"hf:{tmp_path / 'mobile'}", None)
+        image_backbone(f"hf:{tmp_path / 'mobile'}", "pretrained")
 
 
 def test_weights_that_do_not_fit_name_what_is_wrong(tmp_path):

@@ -4,15 +4,16 @@ import pytest
 import torch
 from torch import nn
 
-from cst.config import Config
+from cst.data.augmentations import TOKENS, drop_tokens
 from cst.data.cached import VectorSequences, through_frozen
-from cst.data.collection import Collection, task_of
 from cst.data.texts import TokenSamples
-from cst.data.views import TOKENS, drop_tokens
-from cst.models.backbones import build_network
+from cst.hub import load_tokenizer, place_of
+from cst.models.backbones import backbone_parts
 from cst.models.frozen import Frozen
 from cst.models.model import Model
-from cst.models.text import find_tokenizer, split, text_backbone
+from cst.models.spec import ModelSpec
+from cst.models.text import split, text_parts
+from cst.tasks.own import task_in_memory
 from cst.terms.contract import Batch, Problem, Step
 from cst.terms.vat import VAT, sizes, spread
 from cst.tokens import NO_TOKEN, joined, present
@@ -22,14 +23,17 @@ TEXTS = ["A fine book", "This is a much longer review of a truly dull film", "Ye
 
 @pytest.fixture
 def tokens(tiny_bert):
-    samples = TokenSamples.of(TEXTS, find_tokenizer(Config(backbone=f"hf:{tiny_bert}")), 8)
+    samples = TokenSamples.of(TEXTS, load_tokenizer(place_of(f"hf:{tiny_bert}")), 8)
     return samples.take(torch.arange(3))
 
 
-def built(tiny_bert, **settings):
-    config = Config(backbone=f"hf:{tiny_bert}", **settings)
-    prepare, backbone, _ = build_network(config, "text", (8,), nn.Identity)
-    return prepare.eval(), backbone.eval()
+def spec(folder, max_length=128, **fields):
+    return ModelSpec("text", ("bad", "good"), {"max_length": max_length}, f"hf:{folder}", **fields)
+
+
+def built(tiny_bert, weights="pretrained", **fields):
+    parts = backbone_parts(spec(tiny_bert, **fields), weights)
+    return parts.prepare.eval(), parts.trained.eval()
 
 
 def test_padding_is_dynamic_and_length_is_limited(tokens):
@@ -94,9 +98,7 @@ def test_word_vectors_are_a_second_way_in(tiny_bert, tokens):
 
 
 def test_outputs_of_frozen_layers_are_computed_once_and_kept(tiny_bert, tmp_path, monkeypatch):
-    config = Config(backbone=f"hf:{tiny_bert}", freeze=1, max_length=8)
-    source = Collection("text", TEXTS, ["0", "1", "2"], ["a", "b", "a"])
-    task = task_of(source, Collection("text", TEXTS[::-1], ["0", "1", "2"]), config, "texts")
+    task = spec(tiny_bert, 8, freeze=1).encode(task_in_memory((TEXTS, ["a", "b", "a"]), TEXTS[::-1]))
     prepare, backbone = built(tiny_bert, freeze=1)
     first = through_frozen(task, prepare, tmp_path / "cache")
     assert isinstance(first.target, VectorSequences)
@@ -121,7 +123,7 @@ def test_layers_that_are_more_than_a_row_cannot_be_frozen(tmp_path):
     convolved = DebertaV2Model(DebertaV2Config(vocab_size=50, conv_kernel_size=3, **sizes))
     projected = ElectraModel(ElectraConfig(vocab_size=50, embedding_size=16, **sizes))
     for network in (convolved, projected):
-        with pytest.raises(ValueError, match="cannot be frozen one by one: leave out --freeze"):
+        with pytest.raises(ValueError, match="cannot be frozen one by one: leave out freeze="):
             split(network, 1)
 
 
@@ -130,22 +132,22 @@ def test_positions_that_a_network_keeps_for_itself(tmp_path):
 
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
     RobertaModel(RobertaConfig(vocab_size=50, max_position_embeddings=34, **sizes)).save_pretrained(str(tmp_path))
-    assert text_backbone(Config(backbone=f"hf:{tmp_path}", max_length=32), None)
+    assert text_parts(spec(tmp_path, 32), "pretrained")
     with pytest.raises(ValueError, match="reads at most 32 tokens"):
-        text_backbone(Config(backbone=f"hf:{tmp_path}", max_length=33), None)
+        text_parts(spec(tmp_path, 33), "pretrained")
 
 
 def test_frozen_outputs_of_pictures_are_one_tensor(tmp_path):
-    from cst.data.arrays import task_from
-
     torch.manual_seed(0)
     images = torch.rand(70, 3, 8, 8)
-    task = task_from((images, torch.arange(70) % 2), images[:40])
+    raw = task_in_memory((images, torch.arange(70) % 2), images[:40])
+    encoding = {"shape": [3, 8, 8], "bytes_in": False, "columns": [], "raw": False}
+    task = ModelSpec("arrays", raw.classes, encoding, "auto").encode(raw)
     frozen = torch.nn.Conv2d(3, 4, 3)
     for folder in (None, tmp_path):
         kept = through_frozen(task, frozen, folder)
         with torch.no_grad():
-            torch.testing.assert_close(kept.source.samples.inputs, frozen(images))
+            torch.testing.assert_close(kept.source.inputs, frozen(images))
         assert len(kept.target) == 40
 
 
@@ -172,14 +174,20 @@ def test_vat_moves_word_vectors_by_a_share_of_the_tokens_that_are_there(tiny_ber
     torch.manual_seed(0)
     model = Model(backbone, nn.Linear(32, 2), prepare=prepare).eval()
     batch = Batch(tokens, torch.tensor([0, 1, 0]), tokens, torch.arange(3))
-    near, far = (float(VAT(Problem(2, 32, 3), radius=radius)(Step(model, batch)).detach()) for radius in (0.02, 0.5))
+
+    def vat(**options):
+        made = VAT(**options)
+        made.setup(Problem(2, 32, 3, model, {"vat": made}))
+        return made
+
+    near, far = (float(vat(radius=radius)(Step(model, batch)).detach()) for radius in (0.02, 0.5))
     assert 0 < near < far
     assert sizes(model.continuous(tokens)).flatten().tolist() == [5 * 32, 8 * 32, 3 * 32]
     assert sizes(torch.zeros(2, 3, 4, 4)).flatten().tolist() == [48, 48]
     scale = spread(model.continuous(tokens))
     assert scale.shape == (1, 1, 32)
     assert scale.isfinite().all()
-    VAT(Problem(2, 32, 3))(Step(model, batch)).backward()
+    vat()(Step(model, batch)).backward()
     assert model.backbone.network.get_input_embeddings().weight.grad is not None
 
 
@@ -189,11 +197,11 @@ def test_normalised_features_take_out_a_shift_between_domains(reviews, tiny_bert
     (texts, labels), (others, _) = reviews
     settings = {"epochs": 1, "steps_per_epoch": 3, "batch_size": 8, "out": tmp_path / "run"}
     adapted = cst.adapt((texts, labels), others, "cst", f"hf:{tiny_bert}", **settings)
-    assert adapted.config.feature_norm
+    assert adapted.settings.feature_norm
     probs = adapted.predict_proba(others)
     assert (probs == cst.load(tmp_path / "run").predict_proba(others)).all()
     model = adapted.model.train()
-    tokens = adapted.samples(texts).take(torch.arange(40))
+    tokens = adapted.spec.encoder.encode(texts).take(torch.arange(40))
     for domain in ("source", "target"):
         found = model.features(tokens, domain).detach()
         torch.testing.assert_close(found.mean(0), torch.zeros(32), atol=1e-5, rtol=0)
@@ -202,4 +210,4 @@ def test_normalised_features_take_out_a_shift_between_domains(reviews, tiny_bert
 
 def test_a_backbone_that_does_not_read_text_is_refused():
     with pytest.raises(ValueError, match="does not read text: choose minilm"):
-        find_tokenizer(Config(backbone="cnn"))
+        place_of("cnn")

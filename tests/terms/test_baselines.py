@@ -1,6 +1,7 @@
 """Each baseline's essential mechanism: what would fail if it were removed."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from cst.data.views import strong
-from cst.engine.objective import Learner, Objective
+from cst.data.augmentations import strong
+from cst.engine.objective import Objective
 from cst.grammar import make, parse_method
 from cst.methods import term
 from cst.models.model import Model, Prototypes
@@ -23,7 +24,7 @@ from cst.terms.vat import adversarial_direction, divergence, unit
 from cst.updates.alternating import Alternating
 
 N, INPUTS, FEATURES, CLASSES = 12, 5, 4, 3
-PROBLEM = Problem(CLASSES, FEATURES, num_target=30)
+SIZES = {"num_classes": CLASSES, "feature_dim": FEATURES, "num_target": 30}
 
 
 def network(head=None):
@@ -34,22 +35,31 @@ def network(head=None):
 def batch(seed=1, **fields):
     generator = torch.Generator().manual_seed(seed)
     source, target, second = (torch.randn(N, INPUTS, generator=generator) for _ in range(3))
-    given = {"source": source, "target": target, "strong": second, "augment": strong, **fields}
-    return Batch(labels=torch.arange(N) % CLASSES, target_indices=torch.arange(N), **given)
+    fields = {"source": source, "target": target, "strong": second, "augment": strong, **fields}
+    return Batch(labels=torch.arange(N) % CLASSES, target_indices=torch.arange(N), **fields)
 
 
 def step_of(model, progress=1.0, phase="all", **fields):
     return Step(model, batch(**fields), ("source", "target", "strong"), 5.0, progress, phase=phase)
 
 
-def attached(part, model):
-    made = make(part, PROBLEM)
-    made.attach(model)
+UNUSED = network()
+
+
+def ready(part, model=UNUSED):
+    """The term, set up; those that copy nothing of the model do without one."""
+    made = make(part)
+    made.setup(Problem(**SIZES, network=model, terms={part.name: made}))
     return made
 
 
-def epoch(number, total=10, features=None, target_logits=None):
-    return Epoch(number, total, features or (lambda: None), target_logits or (lambda: None))
+def objective_of(method, model):
+    return Objective(parse_method(method), model, **SIZES)
+
+
+def epoch(number, total=10, model=UNUSED, logits=None, gathered=lambda: None):
+    whole = SimpleNamespace(features=None, logits=logits)
+    return Epoch(number, total, model, whole, whole, gathered)
 
 
 def gradients(loss, *tensors):
@@ -72,7 +82,7 @@ class TestMMD:
         step = step_of(network())
         rows = torch.cat([step.source.features, step.target.features]).detach().numpy()
         expected = self.naive(self.gaussians(rows, (0.25, 0.5, 1, 2, 4)))
-        assert float(make(term("dan"), PROBLEM)(step).detach()) == pytest.approx(expected, rel=1e-4)
+        assert float(ready(term("dan"))(step).detach()) == pytest.approx(expected, rel=1e-4)
 
     def test_jan_multiplies_the_kernels_of_features_and_predictions(self):
         step = step_of(network())
@@ -80,11 +90,11 @@ class TestMMD:
         probs = torch.cat([step.source.probs, step.target.probs]).detach().numpy()
         first, second = self.gaussians(features, (0.25, 0.5, 1, 2, 4)), self.gaussians(probs, (1,))
         expected = self.naive(lambda i, j: first(i, j) * second(i, j))
-        assert float(make(term("jan"), PROBLEM)(step).detach()) == pytest.approx(expected, rel=1e-4)
+        assert float(ready(term("jan"))(step).detach()) == pytest.approx(expected, rel=1e-4)
 
     def test_is_near_zero_for_equal_domains_and_large_for_different_ones(self):
         torch.manual_seed(0)
-        dan = make(term("dan"), PROBLEM)
+        dan = ready(term("dan"))
 
         class Fixed:
             def __init__(self, shift):
@@ -97,15 +107,17 @@ class TestMMD:
 class TestDANN:
     def test_the_backbone_ascends_what_the_discriminator_descends(self):
         model = network()
-        dann = make(term("dann"), PROBLEM)
+        dann = ready(term("dann"))
         for progress in (0.1, 0.5, 1.0):
             step = step_of(model, progress)
-            reversed_gradient, own = gradients(dann(step), step.source.features, dann.discriminator[0].weight)
+            reversed_gradient, of_discriminator = gradients(
+                dann(step), step.source.features, dann.discriminator[0].weight
+            )
             plain = dann.discriminator(torch.cat([step.source.features, step.target.features])).squeeze(1)
             loss = 0.5 * (F.softplus(-plain[:N]).mean() + F.softplus(plain[N:]).mean())
-            gradient, expected_own = gradients(loss, step.source.features, dann.discriminator[0].weight)
+            gradient, expected = gradients(loss, step.source.features, dann.discriminator[0].weight)
             torch.testing.assert_close(reversed_gradient, -warm_start(progress) * gradient)
-            torch.testing.assert_close(own, expected_own)
+            torch.testing.assert_close(of_discriminator, expected)
 
     def test_schedule(self):
         assert warm_start(0.0) == 0
@@ -120,7 +132,7 @@ class TestDANN:
 
 class TestCDAN:
     def test_conditions_on_softmax_outputs(self):
-        cdan = make(term("cdan"), PROBLEM)
+        cdan = ready(term("cdan"))
         features, probs = torch.randn(2, FEATURES), torch.rand(2, CLASSES).softmax(-1)
         joint = cdan.condition(features, probs)
         torch.testing.assert_close(joint[1], torch.outer(features[1], probs[1]).flatten())
@@ -132,11 +144,11 @@ class TestCDAN:
 
     def test_predictions_get_no_gradient(self):
         model = network()
-        assert gradients(make(term("cdan"), PROBLEM)(step_of(model)), model.head.weight) == (None,)
+        assert gradients(ready(term("cdan"))(step_of(model)), model.head.weight) == (None,)
 
     def test_large_products_are_randomised_and_keep_inner_products(self):
         torch.manual_seed(0)
-        cdan = make(term("cdan", limit=5, width=20000), PROBLEM)
+        cdan = ready(term("cdan", limit=5, width=20000))
         f, g = torch.randn(2, FEATURES), torch.rand(2, CLASSES)
         joint = cdan.condition(f, g)
         assert joint.shape == (2, 20000)
@@ -144,7 +156,7 @@ class TestCDAN:
 
     def test_entropy_weights_certain_samples_more(self):
         torch.manual_seed(0)
-        weighted, plain = (make(term("cdan", entropy=e), PROBLEM) for e in (True, False))
+        weighted, plain = (ready(term("cdan", entropy=e)) for e in (True, False))
         with torch.no_grad():
             plain.discriminator[-1].weight.mul_(100)  # a fresh discriminator says the same of every sample
         weighted.load_state_dict(plain.state_dict())
@@ -165,11 +177,10 @@ class TestCDAN:
 
 
 def moving(method, model):
-    """Objective, learner and an alternating update that records which parameters moved in each phase."""
+    """An objective and an alternating update that records which parameters moved in each phase."""
     torch.manual_seed(0)
-    objective = Objective(parse_method(method), PROBLEM, 0.0)
-    objective.attach(model)
-    heads = [*model.head.parameters(), *objective.parameters()]
+    objective = objective_of(method, model)
+    heads = [*model.head.parameters(), *objective.terms.parameters()]
     groups = [{"role": "backbone", "params": list(model.backbone.parameters())}, {"role": "heads", "params": heads}]
     optimizer = torch.optim.SGD(groups, lr=0.05, momentum=0.9)
     moves = []
@@ -184,21 +195,22 @@ def moving(method, model):
         )
 
     optimizer.step = recording
-    return Learner(model, objective), Alternating(optimizer, lambda loss: loss.backward(), repeats=3), moves
+    return objective, Alternating(optimizer, lambda loss: loss.backward(), repeats=3), moves
 
 
 class TestMCD:
     @pytest.mark.parametrize("method", ["mcd", "star"])
     def test_which_parameters_move_in_which_update(self, method):
-        learner, update, moves = moving(method, network())
+        model = network()
+        objective, update, moves = moving(method, model)
         for _ in range(2):  # the second time, momentum must not move what is frozen
-            update.take(learner, step_of(learner.model))
+            update.take(objective, step_of(model))
         both, heads, backbone = (True, True), (False, True), (True, False)
         assert moves == [both, heads, backbone, backbone, backbone] * 2
 
     def test_heads_raise_and_features_lower_the_discrepancy(self):
         model = network()
-        mcd = attached(term("mcd"), model)
+        mcd = ready(term("mcd"), model)
         heads = gradients(mcd(step_of(model, phase="heads")) - mcd.source_loss(step_of(model)), model.head.weight)
         rise = gradients(mcd.discrepancy(step_of(model)), model.head.weight)
         torch.testing.assert_close(heads[0], -rise[0])
@@ -208,13 +220,13 @@ class TestMCD:
 
     def test_the_two_heads_are_different(self):
         model = network()
-        assert attached(term("mcd"), model).discrepancy(step_of(model)) > 0
+        assert ready(term("mcd"), model).discrepancy(step_of(model)) > 0
 
 
 class TestSTAR:
     def test_two_samples_differ_and_the_variance_learns(self):
         model = network()
-        star = attached(term("star"), model)
+        star = ready(term("star"), model)
         first, second = star.outputs(step_of(model), "target")
         assert not torch.allclose(first, second)
         mean_gradient, spread_gradient = gradients(star.discrepancy(step_of(model)), model.head.weight, star.spread)
@@ -226,9 +238,9 @@ class TestSTAR:
 
     def test_needs_a_linear_head(self):
         with pytest.raises(ValueError, match="linear head"):
-            attached(term("star"), network(nn.Sequential(nn.Linear(FEATURES, CLASSES))))
+            ready(term("star"), network(nn.Sequential(nn.Linear(FEATURES, CLASSES))))
         with pytest.raises(ValueError, match="linear head"):
-            attached(term("star"), network(Prototypes(FEATURES, CLASSES)))
+            ready(term("star"), network(Prototypes(FEATURES, CLASSES)))
 
 
 class TestMDD:
@@ -241,25 +253,26 @@ class TestMDD:
     def test_margin_weights_the_source(self):
         model = network()
         for margin in (1.0, 4.0):
-            mdd = attached(term("mdd", margin=margin), model)
+            mdd = ready(term("mdd", margin=margin), model)
             step = step_of(model)
             source, target = self.parts(mdd, step)
             torch.testing.assert_close(mdd(step), margin * source + target)
 
     def test_the_backbone_gets_the_reversed_gradient_and_the_source_head_none(self):
         model = network()
-        mdd = attached(term("mdd", strength=0.3), model)
+        mdd = ready(term("mdd", strength=0.3), model)
         step = step_of(model, progress=0.4)
-        found, head, own = gradients(mdd(step), step.target.features, model.head.weight, mdd.adversary[-1].weight)
+        weights = (step.target.features, model.head.weight, mdd.adversary[-1].weight)
+        of_features, head, of_adversary = gradients(mdd(step), *weights)
         source, target = self.parts(mdd, step)
-        plain, plain_own = gradients(4 * source + target, step.target.features, mdd.adversary[-1].weight)
-        torch.testing.assert_close(found, -0.3 * warm_start(0.4) * plain)
-        torch.testing.assert_close(own, plain_own)
+        plain, _, expected = gradients(4 * source + target, *weights)
+        torch.testing.assert_close(of_features, -0.3 * warm_start(0.4) * plain)
+        torch.testing.assert_close(of_adversary, expected)
         assert head is None
 
     def test_absent_classes_are_masked(self):
         model = network()
-        mdd = attached(term("mdd", present=True), model)
+        mdd = ready(term("mdd", present=True), model)
         data = batch()
         labels = torch.arange(N) % 2
         step = Step(model, Batch(data.source, labels, data.target, data.target_indices), progress=1.0)
@@ -269,7 +282,7 @@ class TestMDD:
 
     def test_certain_predictions_stay_finite(self):
         model = network()
-        mdd = attached(term("mdd"), model)
+        mdd = ready(term("mdd"), model)
         with torch.no_grad():
             mdd.adversary[-1].weight.mul_(1e4)
         assert torch.isfinite(mdd(step_of(model)))
@@ -297,7 +310,7 @@ class TestVAT:
 
         def loss(model, data):
             torch.manual_seed(0)
-            return make(term("vat"), PROBLEM)(Step(model, data))
+            return ready(term("vat"))(Step(model, data))
 
         plain, data = network(), batch()
         rescaled = network()
@@ -310,7 +323,7 @@ class TestVAT:
         torch.manual_seed(0)
         backbone = nn.Sequential(nn.Linear(INPUTS, FEATURES), nn.BatchNorm1d(FEATURES))
         model = Model(backbone, nn.Linear(FEATURES, CLASSES), "joint").train()
-        vat = make(term("vat", radius=1e-6), PROBLEM)
+        vat = ready(term("vat", radius=1e-6))
         assert vat(step_of(model, target=5 * batch().target)) < 1e-6
 
     def test_plain_and_perturbed_inputs_share_their_noise(self):
@@ -318,17 +331,17 @@ class TestVAT:
         backbone = nn.Sequential(nn.Linear(INPUTS, FEATURES), nn.BatchNorm1d(FEATURES), nn.Dropout(0.5))
         model = Model(backbone, nn.Linear(FEATURES, CLASSES)).train()
         step = step_of(model, target=5 * batch().target)
-        assert make(term("vat", radius=1e-6), PROBLEM)(step) < 1e-6
+        assert ready(term("vat", radius=1e-6))(step) < 1e-6
         assert all(part.training for part in model.modules())
         assert (model.features(step.target.inputs) == 0).any()  # there is noise again
         before = backbone[1].target.running_mean.clone()
-        make(term("vat"), PROBLEM)(step)
+        ready(term("vat"))(step)
         assert torch.equal(backbone[1].target.running_mean, before)
 
     def test_gradient_reaches_the_model_and_not_the_labels(self):
         model = network()
         torch.manual_seed(0)
-        loss = make(term("vat"), PROBLEM)(step_of(model))
+        loss = ready(term("vat"))(step_of(model))
         assert loss > 0
         assert gradients(loss, model.head.weight)[0].abs().sum() > 0
 
@@ -343,14 +356,14 @@ class TestMixMatch:
         monkeypatch.setattr(torch.distributions.Beta, "sample", lambda self: torch.tensor(1.0))
         model = network()
         step = step_of(model, progress=1.0)
-        found = make(term("mixmatch", consistency=10.0), PROBLEM)(step)
+        loss = ready(term("mixmatch", consistency=10.0))(step)
         guess = sharpen((step.target.probs + step.strong.probs) / 2, 0.5).detach()
         errors = torch.stack([step.target.probs - guess, step.strong.probs - guess]).square().mean()
-        torch.testing.assert_close(found, F.cross_entropy(step.source.logits, step.labels) + 10 * errors)
+        torch.testing.assert_close(loss, F.cross_entropy(step.source.logits, step.labels) + 10 * errors)
 
     def test_stands_in_for_the_source_loss(self):
-        objective = Objective(parse_method("mixmatch"), PROBLEM, 0.0)
-        assert set(objective(step_of(network()))) == {"mixmatch", "total"}
+        model = network()
+        assert set(objective_of("mixmatch", model)(step_of(model))) == {"mixmatch", "total"}
 
 
 class TestCBST:
@@ -362,18 +375,18 @@ class TestCBST:
         sizes = torch.bincount(predicted, minlength=CLASSES)
         assert sizes.max() > 4 * sizes.min()
         for c in range(CLASSES):
-            own = (predicted == c) & (labels == c)
-            assert float(own.sum()) == pytest.approx(0.25 * float(sizes[c]), abs=1)
-            assert probs[own, c].min() >= probs[(predicted == c) & ~own, c].max()
+            labelled = (predicted == c) & (labels == c)
+            assert float(labelled.sum()) == pytest.approx(0.25 * float(sizes[c]), abs=1)
+            assert probs[labelled, c].min() >= probs[(predicted == c) & ~labelled, c].max()
 
     def test_rounds_label_a_growing_portion(self):
-        cbst = make(term("cbst", start=0.2, portion=0.2, growth=0.1, limit=0.5), PROBLEM)
+        cbst = ready(term("cbst", start=0.2, portion=0.2, growth=0.1, limit=0.5))
         portions = [cbst.portion_in(epoch(number)) for number in range(10)]
         assert portions == pytest.approx([0, 0, 0.2, 0.3, 0.4, 0.5, 0.5, 0.5, 0.5, 0.5])
         model = network()
         assert cbst(step_of(model)) == 0
         logits = 5 * torch.randn(30, CLASSES)
-        cbst.start_epoch(epoch(3, target_logits=lambda: logits))
+        cbst.start_epoch(epoch(3, logits=logits))
         chosen = cbst.labels[:N] >= 0
         step = step_of(model)
         torch.testing.assert_close(cbst(step), F.cross_entropy(step.target.logits[chosen], cbst.labels[:N][chosen]))
@@ -381,7 +394,7 @@ class TestCBST:
     def test_kld_teaches_smoother_labels(self):
         """Its gradient is that of cross-entropy to the label mixed with the uniform distribution."""
         model = network()
-        kld, cbst = make(term("kld", smoothing=0.3), PROBLEM), make(term("cbst"), PROBLEM)
+        kld, cbst = ready(term("kld", smoothing=0.3)), ready(term("cbst"))
         for made in (kld, cbst):
             made.labels[:] = torch.arange(30) % CLASSES
         step = step_of(model)
@@ -395,14 +408,14 @@ class TestCBST:
 class TestRefine:
     def test_kl_to_a_teacher_that_lags_behind(self):
         model = network()
-        refine = attached(term("refine", start=0.5, decay=0.9), model)
+        refine = ready(term("refine", start=0.5, decay=0.9), model)
         assert refine(step_of(model)) == 0
         assert refine.replaces(step_of(model)) == ()
         with torch.no_grad():
             model.head.weight.add_(1.0)
-        refine.start_epoch(epoch(5))
+        refine.start_epoch(epoch(5, model=model))
         assert refine.replaces(step_of(model)) == ("source", "dann")
-        torch.testing.assert_close(refine.teacher.copy.head.weight, model.head.weight)
+        torch.testing.assert_close(refine.teacher.module.head.weight, model.head.weight)
         with torch.no_grad():
             model.head.weight.mul_(2.0)
         teacher = refine.teacher.probs(batch().target)
@@ -414,11 +427,24 @@ class TestRefine:
             refine.after_step(model)
         assert float(refine(step_of(model)).detach()) < 0.2 * before
 
+    def test_goes_on_after_a_checkpoint(self):
+        model = network()
+        first, second = (ready(term("refine", start=0.5), model) for _ in range(2))
+        first.start_epoch(epoch(4, model=model))
+        assert not first.refining
+        first.start_epoch(epoch(5, model=model))
+        second.load_state_dict(first.state_dict())
+        with torch.no_grad():
+            model.head.weight.mul_(2.0)
+        second.start_epoch(epoch(6, model=model))
+        assert second.replaces(step_of(model)) == ("source", "dann")
+        assert second(step_of(model)) > 0, "the teacher is the model as it was, and does not jump again"
+
 
 class TestAFN:
     def test_norms_grow_by_the_step(self):
         model = network()
-        afn = make(term("afn", step=0.7), PROBLEM)
+        afn = ready(term("afn", step=0.7))
         step = step_of(model)
         for view in (step.source, step.target):
             (gradient,) = gradients(afn(step), view.features)
@@ -440,16 +466,21 @@ class TestSentry:
         consistent = plain == changed
         assert consistent.any()
         assert (~consistent).any()
-        sentry = make(term("sentry", diversity=0.0), PROBLEM)
+        sentry = ready(term("sentry", diversity=0.0))
         probs = model(some_change(data.target)).softmax(-1)
         entropy = -(probs * probs.log()).sum(-1)
         expected = (entropy[consistent].sum() - entropy[~consistent].sum()) / N
         torch.testing.assert_close(sentry(step), expected)
-        assert sentry.metrics() == {"consistent_share": round(float(consistent.float().mean()), 4)}
+        share = {"consistent_share": round(float(consistent.float().mean()), 4)}
+        assert sentry.metrics() == share
+        sentry(step)
+        assert sentry.metrics() == share, "of all steps of the epoch"
+        sentry.start_epoch(epoch(1))
+        assert sentry.metrics() == {"consistent_share": 0.0}
 
     def test_diversity_moves_away_from_crowded_classes(self):
         model = network()
-        sentry = make(term("sentry", diversity=1.0, committee=1), PROBLEM)
+        sentry = ready(term("sentry", diversity=1.0, committee=1))
         sentry.recent[:] = 0
         step = step_of(model, augment=lambda x: x)
         gathering = sentry._gathering(step.target.probs, torch.zeros(N, dtype=torch.long))
@@ -460,7 +491,7 @@ class TestSentry:
 class TestCOAL:
     def test_prototypes_raise_and_features_lower_the_entropy(self):
         model = network(Prototypes(FEATURES, CLASSES))
-        coal = make(term("coal", minimax=0.1), PROBLEM)
+        coal = ready(term("coal", minimax=0.1))
         step = step_of(model)
         prototypes, features = gradients(coal(step), model.head.weight, step.target.features)
         p = model.head(step.target.features).softmax(-1)
@@ -487,7 +518,7 @@ class TestRWOT:
     def test_reliable_samples_are_transported_to_their_class(self):
         truth = torch.arange(N) % CLASSES
         centres = 4 * torch.eye(CLASSES, FEATURES)
-        rwot = make(term("rwot"), PROBLEM)
+        rwot = ready(term("rwot"))
         reliable = rwot.reliability(centres[truth], 5 * F.one_hot(truth, CLASSES).float(), centres, 1.0)
         torch.testing.assert_close(reliable.sum(1), torch.ones(N))
         assert (reliable.argmax(1) == truth).all()
@@ -499,14 +530,14 @@ class TestRWOT:
         torch.manual_seed(0)
         assert separability(torch.randn(60, 3), torch.randn(60, 3) + 8) == 2
         assert separability(torch.randn(300, 3), torch.randn(300, 3)) < 0.5
-        rwot = make(term("rwot"), PROBLEM)
+        rwot = ready(term("rwot"))
         features, logits = torch.randn(N, FEATURES), torch.randn(N, CLASSES)
         rwot.distance.fill_(0)
         torch.testing.assert_close(rwot.reliability(features, logits, torch.eye(3, 4), 1.0), logits.softmax(-1))
 
     def test_gradient_reaches_both_domains(self):
         model = network()
-        rwot = attached(term("rwot"), model)
+        rwot = ready(term("rwot"), model)
         step = step_of(model)
         assert all(g.abs().sum() > 0 for g in gradients(rwot(step), step.source.features, step.target.features))
 
@@ -514,49 +545,64 @@ class TestRWOT:
 def test_mcc_is_the_published_entropy_at_two_over_k():
     step = step_of(network())
     expected = class_normalized_entropy(step.target.logits, 2.0, 2.5) / CLASSES
-    torch.testing.assert_close(make(term("mcc"), PROBLEM)(step), expected)
+    torch.testing.assert_close(ready(term("mcc"))(step), expected)
 
 
 class TestMeanTeacher:
     def test_the_teacher_lags(self):
         model = network()
-        teacher = attached(term("mean-teacher", decay=0.9), model).teacher
+        teacher = ready(term("mean-teacher", decay=0.9), model).teacher
         for _ in range(100):
             teacher.follow(model)
         start = model.head.weight.detach().clone()
         with torch.no_grad():
             model.head.weight.add_(1.0)
         teacher.follow(model)
-        torch.testing.assert_close(teacher.copy.head.weight, start + 0.1)
+        torch.testing.assert_close(teacher.module.head.weight, start + 0.1)
 
     def test_shared_parameters_move_once(self):
         torch.manual_seed(0)
         model = Model(
             nn.Sequential(nn.Linear(INPUTS, FEATURES), nn.BatchNorm1d(FEATURES)), nn.Linear(FEATURES, CLASSES)
         )
-        teacher = attached(term("mean-teacher", decay=0.9), model).teacher
-        teacher.steps.fill_(100)
+        teacher = ready(term("mean-teacher", decay=0.9), model).teacher
+        teacher.n_averaged.fill_(101)
         with torch.no_grad():
             model.backbone[1].source.weight.add_(1.0)
         teacher.follow(model)
-        torch.testing.assert_close(teacher.copy.backbone[1].source.weight, torch.full((FEATURES,), 1.1))
+        torch.testing.assert_close(teacher.module.backbone[1].source.weight, torch.full((FEATURES,), 1.1))
 
     def test_the_start_is_soon_forgotten(self):
         model = network()
-        teacher = attached(term("mean-teacher", decay=0.99), model).teacher
+        teacher = ready(term("mean-teacher", decay=0.99), model).teacher
         with torch.no_grad():
             model.head.weight.add_(1.0)
         for _ in range(10):
             teacher.follow(model)
-        assert (teacher.copy.head.weight - model.head.weight).abs().max() < 0.1
+        assert (teacher.module.head.weight - model.head.weight).abs().max() < 0.1
+
+    def test_a_jump_copies_everything_and_counts_as_a_step(self):
+        torch.manual_seed(0)
+        norm = nn.Sequential(nn.Linear(INPUTS, FEATURES), nn.BatchNorm1d(FEATURES))
+        model = Model(norm, nn.Linear(FEATURES, CLASSES)).train()
+        teacher = ready(term("mean-teacher", decay=0.9), model).teacher
+        step_of(model).target.logits.sum().backward()  # moves the running statistics and their counter
+        with torch.no_grad():
+            model.head.bias.fill_(1.0)
+        teacher.jump(model)
+        assert all(torch.equal(value, model.state_dict()[key]) for key, value in teacher.module.state_dict().items())
+        with torch.no_grad():
+            model.head.bias.fill_(4.0)
+        teacher.follow(model)  # the second step keeps two thirds
+        torch.testing.assert_close(teacher.module.head.bias, torch.full((CLASSES,), 2.0))
 
     def test_only_confident_predictions_are_followed_and_the_teacher_gets_no_gradient(self):
         model = network()
         step = step_of(model)
-        wanted = step.target.probs.detach()
-        threshold = float(wanted.amax(1).median())
-        confident = (wanted.amax(1) >= threshold).float()
-        made = attached(term("mean-teacher", threshold=threshold), model)
-        expected = ((step.strong.probs - wanted).square().sum(1) * confident).mean()
+        targets = step.target.probs.detach()
+        threshold = float(targets.amax(1).median())
+        confident = (targets.amax(1) >= threshold).float()
+        made = ready(term("mean-teacher", threshold=threshold), model)
+        expected = ((step.strong.probs - targets).square().sum(1) * confident).mean()
         torch.testing.assert_close(made(step), expected)
         assert not any(p.requires_grad for p in made.parameters())

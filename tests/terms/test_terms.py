@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -9,8 +11,6 @@ from cst.methods import term
 from cst.models.model import Model
 from cst.terms.confusion import class_normalized_entropy
 from cst.terms.contract import Batch, Epoch, Problem, Step
-
-PROBLEM = Problem(num_classes=3, feature_dim=4, num_target=20)
 
 
 @pytest.fixture
@@ -32,24 +32,47 @@ def step(model):
     return Step(model, batch, ("source", "target", "strong"))
 
 
-def epoch(number, total=10, features=None, target_logits=None):
-    return Epoch(number, total, features or (lambda: None), target_logits or (lambda: None))
+class Whole:
+    """A view of a whole domain whose logits are computed when somebody asks for them."""
+
+    features = None
+
+    def __init__(self, compute):
+        self.compute = compute
+
+    @property
+    def logits(self):
+        return self.compute()
+
+
+def epoch(number, total=10, gathered=lambda: None, target_logits=lambda: None):
+    network = SimpleNamespace()
+    return Epoch(number, total, network, Whole(lambda: None), Whole(target_logits), gathered)
+
+
+def ready(*parts):
+    """The first of these terms, set up in the company of the others."""
+    terms = {part.name: make(part) for part in parts}
+    problem = Problem(num_classes=3, feature_dim=4, num_target=20, network=SimpleNamespace(), terms=terms)
+    for made in terms.values():
+        made.setup(problem)
+    return terms[parts[0].name]
 
 
 def test_source_is_cross_entropy(step):
     expected = F.nll_loss(step.source.logits.log_softmax(-1), step.labels)
-    torch.testing.assert_close(make(term("source"), PROBLEM)(step), expected)
+    torch.testing.assert_close(ready(term("source"))(step), expected)
 
 
 def test_entropy_is_gibbs(step):
     p = step.target.probs
-    torch.testing.assert_close(make(term("entropy"), PROBLEM)(step), -(p * p.log()).sum(-1).mean())
+    torch.testing.assert_close(ready(term("entropy"))(step), -(p * p.log()).sum(-1).mean())
 
 
 class TestTsallis:
     def test_fixed_alpha(self, step):
-        tsallis = make(term("tsallis", alpha=1.7), PROBLEM)
-        tsallis.start_epoch(epoch(0, features=lambda: pytest.fail("a fixed alpha needs no features")))
+        tsallis = ready(term("tsallis", alpha=1.7))
+        tsallis.start_epoch(epoch(0, gathered=lambda: pytest.fail("a fixed alpha needs no features")))
         torch.testing.assert_close(tsallis(step), tsallis_entropy(step.target.probs, 1.7).mean())
         assert tsallis.metrics() == {"alpha": 1.7}
 
@@ -58,27 +81,37 @@ class TestTsallis:
         labels = torch.randint(3, (80,))
         source = F.one_hot(labels, 3).float() @ torch.randn(3, 4) * 3 + torch.randn(80, 4)
         target = source.roll(1, 0) + 0.5
-        tsallis = make(term("tsallis"), PROBLEM)
-        tsallis.start_epoch(epoch(0, features=lambda: (source, labels, target)))
+        tsallis = ready(term("tsallis"))
+        tsallis.start_epoch(epoch(0, gathered=lambda: (source, labels, target)))
         record = tsallis.metrics()
         losses = record["alpha_losses"]
         assert len(losses) == 11
         assert record["alpha"] == pytest.approx(1 + 0.1 * losses.index(min(losses)), abs=1e-6)
 
     def test_selection_survives_a_checkpoint(self):
-        first, second = (make(term("tsallis"), PROBLEM) for _ in range(2))
+        first, second = (ready(term("tsallis")) for _ in range(2))
         first.alpha.fill_(1.3)
         second.load_state_dict(first.state_dict())
         assert second.metrics()["alpha"] == pytest.approx(1.3)
 
+    def test_selection_fits_its_target_heads_as_cycle_does(self):
+        cycle = term("cycle", l2=0.5, normalize=True, bias=True)
+        assert ready(term("tsallis"), cycle).round_trip == {
+            "l2": 0.5,
+            "normalize": True,
+            "bias": True,
+            "centred": False,
+        }
+        assert ready(term("tsallis"), term("entropy")).round_trip == {}
+
     def test_alpha_must_be_a_number_or_auto(self):
         with pytest.raises(ValueError, match="alpha must be a number or 'auto'"):
-            make(term("tsallis", alpha="best"), PROBLEM)
+            make(term("tsallis", alpha="best"))
 
 
 class TestSelfTraining:
     def test_labels_once_and_keeps_the_labels(self, step):
-        training = make(term("self-training", start=0.5), PROBLEM)
+        training = ready(term("self-training", start=0.5))
         training.start_epoch(epoch(4, target_logits=lambda: pytest.fail("too early")))
         assert float(training(step).detach()) == 0
         logits = torch.randn(20, 3)
@@ -88,8 +121,16 @@ class TestSelfTraining:
         training.start_epoch(epoch(6, target_logits=lambda: pytest.fail("the source model is frozen")))
         torch.testing.assert_close(training(step), expected)
 
+    def test_goes_on_after_a_checkpoint(self, step):
+        first, second = (ready(term("self-training", start=0.5)) for _ in range(2))
+        first.start_epoch(epoch(5, target_logits=lambda: torch.randn(20, 3)))
+        second.load_state_dict(first.state_dict())
+        second.start_epoch(epoch(6, target_logits=lambda: pytest.fail("the source model is frozen")))
+        torch.testing.assert_close(second(step), first(step))
+        assert second(step) > 0
+
     def test_refreshes_if_asked_to(self):
-        training = make(term("self-training", start=0.0, refresh=True), PROBLEM)
+        training = ready(term("self-training", start=0.0, refresh=True))
         for number in range(2):
             training.start_epoch(epoch(number, target_logits=lambda n=number: F.one_hot(torch.full((20,), n), 3)))
             assert (training.labels == number).all()
@@ -101,15 +142,19 @@ class TestFixMatch:
         threshold = float(probs.amax(1).sort().values[4]) - 1e-6
         confident = probs.amax(1) >= threshold
         each = F.cross_entropy(step.strong.logits, probs.argmax(1), reduction="none")
-        fixmatch = make(term("fixmatch", threshold=threshold), PROBLEM)
+        fixmatch = ready(term("fixmatch", threshold=threshold))
         torch.testing.assert_close(fixmatch(step), each[confident].sum() / 8)
         assert fixmatch.metrics() == {"fixmatch_share": 0.5}
+        fixmatch(step)
+        assert fixmatch.metrics() == {"fixmatch_share": 0.5}, "of all steps of the epoch"
+        fixmatch.start_epoch(epoch(1))
+        assert fixmatch.metrics() == {"fixmatch_share": 0.0}
 
-    def test_weak_view_teaches_and_does_not_learn(self, model):
-        weak, strong = torch.randn(8, 5, requires_grad=True), torch.randn(8, 5, requires_grad=True)
-        batch = Batch(torch.randn(8, 5), torch.arange(8) % 3, weak, torch.arange(8), strong)
-        make(term("fixmatch", threshold=0.0), PROBLEM)(Step(model, batch, ("source", "target", "strong"))).backward()
-        assert weak.grad is None or weak.grad.abs().sum() == 0
+    def test_the_plain_target_teaches_and_does_not_learn(self, model):
+        plain, strong = torch.randn(8, 5, requires_grad=True), torch.randn(8, 5, requires_grad=True)
+        batch = Batch(torch.randn(8, 5), torch.arange(8) % 3, plain, torch.arange(8), strong)
+        ready(term("fixmatch", threshold=0.0))(Step(model, batch, ("source", "target", "strong"))).backward()
+        assert plain.grad is None or plain.grad.abs().sum() == 0
         assert strong.grad.abs().sum() > 0
 
 
@@ -124,8 +169,8 @@ class TestConfusion:
         correlation = probs.T @ torch.diag(weight) @ probs
         correlation = correlation / correlation.sum(1, keepdim=True)
         mcc = (correlation.sum() - correlation.trace()) / 5
-        found = class_normalized_entropy(logits, alpha=2.0, temperature=2.5)
-        torch.testing.assert_close(found, 5 * mcc)
+        entropy = class_normalized_entropy(logits, alpha=2.0, temperature=2.5)
+        torch.testing.assert_close(entropy, 5 * mcc)
 
     def test_weights_carry_no_gradient(self):
         logits = torch.randn(6, 3, dtype=torch.float64, requires_grad=True)
@@ -141,7 +186,7 @@ class TestConfusion:
 
     def test_alpha_one_is_refused(self):
         with pytest.raises(ValueError, match="divides by zero"):
-            make(term("confusion", alpha=1), PROBLEM)
+            make(term("confusion", alpha=1))
 
 
 class TestStep:
@@ -155,7 +200,7 @@ class TestStep:
         batch = Batch(torch.randn(8, 5), torch.arange(8) % 3, torch.randn(8, 5), torch.arange(8))
         step = Step(model, batch)
         for name in ("source", "cycle", "entropy"):
-            make(term(name), PROBLEM)(step)
+            ready(term(name))(step)
         assert len(passes) == 1
 
     def test_strong_views_must_be_asked_for(self, model):

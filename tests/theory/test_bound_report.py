@@ -6,10 +6,11 @@ import torch
 from sklearn.linear_model import Ridge
 from torch import nn
 
-from cst.data.arrays import task_from
-from cst.data.domains import Labelled, Task, TensorSamples
+from cst.data.samples import TensorSamples
+from cst.data.task import EncodedTask
 from cst.models.model import Model
 from cst.theory.report import bound_report
+from encoded import encoded_in_memory
 
 
 class Rounded(nn.Module):
@@ -41,7 +42,7 @@ def fitted():
 
 def test_the_terms_against_scikit_learn_and_sampling(fitted):
     model, source, labels, target = fitted
-    task = task_from((source, labels), target, target_labels=labels)
+    task = encoded_in_memory((source, labels), target, target_labels=labels)
     report = bound_report(model, task, q=0.1, epsilon=0.2, radius=0.05)
     own = model(torch.from_numpy(target)).argmax(1).numpy()
     scale = np.sqrt((target**2).mean())
@@ -71,7 +72,7 @@ def test_the_terms_against_scikit_learn_and_sampling(fitted):
 
 def test_lemma_3_and_theorem_2_of_the_report(fitted):
     model, source, labels, target = fitted
-    task = task_from((source, labels), target)
+    task = encoded_in_memory((source, labels), target)
     report = bound_report(model, task, q=0.1, epsilon=0.2, radius=0.05)
     slack = 1 - 2 * report.lipschitz * 0.05
     assert report.tau == pytest.approx(slack * 0.1)
@@ -89,7 +90,7 @@ def test_lemma_3_and_theorem_2_of_the_report(fitted):
 
 def test_larger_neighbourhoods_are_less_robust_and_expand_more(fitted):
     model, source, labels, target = fitted
-    report = bound_report(model, task_from((source, labels), target))
+    report = bound_report(model, encoded_in_memory((source, labels), target))
     assert report.radius == pytest.approx(report.neighbour_distance / 2)
     robustness = [row.robustness for row in report.radii]
     expansion = [row.expansion for row in report.radii]
@@ -103,7 +104,7 @@ def test_of_a_partly_labelled_target_the_oracle_sees_the_labelled_part(fitted):
     model, source, labels, target = fitted
     known = labels == 1
     partly = np.where(known, labels, np.nan)
-    report = bound_report(model, task_from((source, labels), target, partly))
+    report = bound_report(model, encoded_in_memory((source, labels), target, partly))
     own = model.eval()(torch.as_tensor(target, dtype=torch.float32)).argmax(1).numpy()
     assert report.oracle_error == pytest.approx((own != labels)[known].mean())
     assert report.oracle_class_gap == pytest.approx(1 - known.mean())
@@ -111,7 +112,7 @@ def test_of_a_partly_labelled_target_the_oracle_sees_the_labelled_part(fitted):
 
 def test_without_target_labels_there_is_no_oracle_figure(fitted):
     model, source, labels, target = fitted
-    report = bound_report(model, task_from((source, labels), target))
+    report = bound_report(model, encoded_in_memory((source, labels), target))
     assert (report.oracle_error, report.oracle_class_gap) == (None, None)
     assert not report.refuted
     assert report.record()["oracle"] == {}
@@ -126,7 +127,7 @@ def test_a_bound_below_the_true_error_refutes_the_assumption():
     with torch.no_grad():
         head.weight.copy_(torch.tensor([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0]]))
         head.bias.zero_()
-    task = task_from((source, labels), target, target_labels=truth)
+    task = encoded_in_memory((source, labels), target, target_labels=truth)
     report = bound_report(Model(nn.Identity(), head), task, q=0.05, epsilon=0.05, radius=1e-4)
     assert report.oracle_error > 0.9
     assert report.bound < 0.5
@@ -137,7 +138,7 @@ def test_a_bound_below_the_true_error_refutes_the_assumption():
 def test_whole_numbers_are_not_moved():
     inputs = torch.randint(0, 9, (60, 4), generator=torch.Generator().manual_seed(0))
     labels = torch.arange(60) % 3
-    task = Task("tokens", Labelled(TensorSamples(inputs), labels), TensorSamples(inputs.flip(0)), (0, 1, 2))
+    task = EncodedTask(TensorSamples(inputs), labels, TensorSamples(inputs.flip(0)), (0, 1, 2))
     torch.manual_seed(0)
     report = bound_report(Model(Rounded(), nn.Linear(4, 3)), task)
     assert (report.input_radius, report.input_robustness) == (None, None)
@@ -146,7 +147,7 @@ def test_whole_numbers_are_not_moved():
 def test_the_report_leaves_the_model_as_it_was(fitted):
     model, source, labels, target = fitted
     model.train()
-    bound_report(model, task_from((source, labels), target))
+    bound_report(model, encoded_in_memory((source, labels), target))
     assert model.training
     assert all(parameter.grad is None for parameter in model.parameters())
 
@@ -157,4 +158,4 @@ def test_the_report_leaves_the_model_as_it_was(fitted):
 def test_options_that_make_no_sense_are_refused(fitted, options, words):
     model, source, labels, target = fitted
     with pytest.raises(ValueError, match=words):
-        bound_report(model, task_from((source, labels), target), **options)
+        bound_report(model, encoded_in_memory((source, labels), target), **options)

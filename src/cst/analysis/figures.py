@@ -99,7 +99,7 @@ def _label(panel: Axes, title: str) -> None:
 
 def _draw_digits(panel: Axes, columns: int = 4) -> None:
     """A few digits of each class: source on the left, target on the right."""
-    from cst.data.synthetic_digits import handwritten_digits, rendered_digits
+    from cst.tasks.synthetic_digits import handwritten_digits, rendered_digits
 
     halves = []
     for images, labels in (rendered_digits(), handwritten_digits()):

@@ -47,7 +47,7 @@ class Job:
         words = ["--resume", str(self.run.folder)]
         if not self.run.config_file.is_file():
             self.run.folder.mkdir(parents=True, exist_ok=True)
-            file = self.run.folder / "wanted.yaml"
+            file = self.run.folder / "options.yaml"
             file.write_text(yaml.safe_dump({**self.variant.config, "seed": self.seed}), encoding="utf-8")
             words = ["--config", str(file), "--out", str(self.run.folder)]
         words += ["--cache", str(self.run.folder.parent / "cache")]
@@ -82,7 +82,7 @@ def run_suite(jobs: list[Job], at_once: int, tell: Callable[[str], None], data_r
         while waiting or running:
             while waiting and len(running) < at_once:
                 job = waiting.pop(0)
-                if job.run.in_hand:
+                if job.run.is_locked:
                     tell(f"{job.label}: left to the process that trains it")
                     continue
                 told[job.label] = job.epochs_done
@@ -94,7 +94,7 @@ def run_suite(jobs: list[Job], at_once: int, tell: Callable[[str], None], data_r
                     _check(job, process)
                     tell(f"{job.label}: done, {len(waiting) + len(running)} to go")
                 elif (done := job.epochs_done) > told[job.label]:
-                    epochs = job.run.config.epochs or done
+                    epochs = job.run.settings.epochs
                     if 5 * done // epochs > 5 * told[job.label] // epochs:
                         tell(f"{job.label}: epoch {done} of {epochs}")
                     told[job.label] = done
@@ -137,10 +137,10 @@ def rows_of(jobs: list[Job]) -> list[dict[str, Any]]:
 
 def histories_of(jobs: list[Job]) -> dict[str, dict[str, list[list[dict[str, Any]]]]]:
     """The epochs of those runs that are finished: by task, then by variant, one list for each seed."""
-    found: dict[str, dict[str, list[list[dict[str, Any]]]]] = {}
+    histories: dict[str, dict[str, list[list[dict[str, Any]]]]] = {}
     for job in jobs:
         if job.run.result is not None:
             task = job.variant.task
             name = job.variant.name.removesuffix(f" {task}")
-            found.setdefault(task, {}).setdefault(name, []).append(job.run.history())
-    return found
+            histories.setdefault(task, {}).setdefault(name, []).append(job.run.history())
+    return histories

@@ -7,14 +7,12 @@ import statistics
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cst.engine.metrics import metric
+
 if TYPE_CHECKING:
     from cst.bench.suites import Suite
 
-PERCENT = {
-    "accuracy": "accuracy",
-    "total_variation": "total variation",
-    "target_head_source_error": "target head's error on source",
-}
+COLUMNS = ("accuracy", "total_variation", "target_head_source_error")
 
 
 def spread(values: list[float], show: Callable[[float], str]) -> str:
@@ -33,11 +31,11 @@ def summary(rows: list[dict[str, Any]], notes: dict[str, str] | None = None) -> 
     """Columns, and one line for each variant in the order in which they came; notes where there are any."""
     lines = []
     for name in dict.fromkeys(row["variant"] for row in rows):
-        own = [row for row in rows if row["variant"] == name]
-        figures = [spread([row[key] for row in own], percent) for key in PERCENT]
-        cost = statistics.median(row["milliseconds_per_step"] for row in own)
+        of_variant = [row for row in rows if row["variant"] == name]
+        figures = [spread([row[key] for row in of_variant], metric(key).show) for key in COLUMNS]
+        cost = statistics.median(row["milliseconds_per_step"] for row in of_variant)
         lines.append([name, *figures, f"{cost:.1f}"])
-    return _with_notes(["method", *PERCENT.values(), "CPU ms per step"], lines, notes)
+    return _with_notes(["method", *(metric(key).label for key in COLUMNS), "CPU ms per step"], lines, notes)
 
 
 def _with_notes(
@@ -56,10 +54,10 @@ def by_task(
     tasks = sorted({row["task"] for row in rows})
     lines = []
     for method in dict.fromkeys(row["method"] for row in rows):
-        found = {t: [r[figure] for r in rows if (r["method"], r["task"]) == (method, t)] for t in tasks}
-        cells = [spread(values, percent) if values else "" for values in found.values()]
+        by_name = {t: [r[figure] for r in rows if (r["method"], r["task"]) == (method, t)] for t in tasks}
+        cells = [spread(values, percent) if values else "" for values in by_name.values()]
         if len(tasks) > 1:
-            means = [statistics.mean(values) for values in found.values() if values]
+            means = [statistics.mean(values) for values in by_name.values() if values]
             cells.append(percent(statistics.mean(means)) if len(means) == len(tasks) else "")
         minutes = statistics.median(row["cpu_minutes"] for row in rows if row["method"] == method)
         lines.append([method, *cells, f"{minutes:.1f}"])

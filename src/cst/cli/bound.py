@@ -58,9 +58,9 @@ def _verdict(report: Report) -> str:
 
 def _radii(report: Report) -> list[list[str]]:
     rows = []
-    for found in report.radii:
-        bound = "none" if found.bound is None else f"{percent(found.bound)} (q = {found.best_q:g})"
-        rows.append([f"{found.radius:.3g}", percent(found.robustness), f"{found.expansion:.4f}", bound])
+    for row in report.radii:
+        bound = "none" if row.bound is None else f"{percent(row.bound)} (q = {row.best_q:g})"
+        rows.append([f"{row.radius:.3g}", percent(row.robustness), f"{row.expansion:.4f}", bound])
     return rows
 
 

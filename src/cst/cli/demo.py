@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cst.bench.tables import percent, spread
-from cst.cli.output import Watch, check_file, print_table, write_json
+from cst.bench.tables import spread
+from cst.cli.output import check_file, print_table, write_json
+from cst.engine.metrics import metric
+from cst.files import write_text_aside
 
 METHODS = ("source-only", "self-training", "cst")
-COLUMNS = {
-    "accuracy": "accuracy",
-    "pseudo_label_error": "pseudo-label error",
-    "total_variation": "total variation",
-    "target_head_source_error": "target head's error on source",
-}
+COLUMNS = ("accuracy", "pseudo_label_error", "total_variation", "target_head_source_error")
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class Demo:
                 row, history = self._train(method, seed)
                 rows.append(row)
                 histories[method, seed] = history
-        (self.out / "table.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        write_text_aside(self.out / "table.json", json.dumps(rows, indent=2) + "\n")
         write_json(self.json, rows)
         figure = self.out / "demo.png"
         demo_figure(histories, figure)
@@ -64,17 +61,17 @@ class Demo:
 
     def _train(self, method: str, seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         from cst.config import Config
-        from cst.data.tasks import load_task
+        from cst.engine.progress import Progress
         from cst.engine.run import Run
         from cst.engine.train import train
+        from cst.tasks import load_task
 
-        config = Config(method=method, seed=seed, epochs=self.epochs, out=self.out / f"{method}-seed{seed}")
-        assert config.out
-        going_on = self.resume and Run(config.out).config_file.is_file()
-        with Watch(f"{method:<13} seed {seed}", self.epochs) as watch:
-            adapted = train(load_task(config), config, resume=going_on, overwrite=True, listener=watch)
-        result = Run.open(config.out).result
-        assert result is not None
+        folder = self.out / f"{method}-seed{seed}"
+        config = Config(method=method, seed=seed, epochs=self.epochs, out=folder)
+        going_on = self.resume and Run(folder).config_file.is_file()
+        progress = Progress(f"{method:<13} seed {seed}")
+        adapted = train(load_task(config), config, resume=going_on, overwrite=True, callbacks=[progress])
+        result = Run.open(folder).finished
         row = {"method": method, "seed": seed, **result["oracle"]}
         row["target_head_source_error"] = result["target_head_source_error"]
         row["seconds"] = round(sum(record["seconds"] for record in adapted.history), 1)
@@ -85,13 +82,13 @@ def _print(rows: list[dict[str, Any]], seeds: int) -> None:
     """The table, one line a method."""
     lines = []
     for method in METHODS:
-        own = [row for row in rows if row["method"] == method]
-        figures = [spread([row[key] for row in own], percent) for key in COLUMNS]
-        lines.append([method, *figures, f"{sum(row['seconds'] for row in own) / len(own):.0f}"])
+        of_method = [row for row in rows if row["method"] == method]
+        figures = [spread([row[name] for row in of_method], metric(name).show) for name in COLUMNS]
+        lines.append([method, *figures, f"{sum(row['seconds'] for row in of_method) / len(of_method):.0f}"])
     counted = f"mean and deviation of {seeds} seeds" if seeds > 1 else "one seed"
     print_table(
         f"Synthetic digits to handwritten digits, last epoch, in %, {counted}",
-        ["method", *COLUMNS.values(), "seconds"],
+        ["method", *(metric(name).label for name in COLUMNS), "seconds"],
         lines,
     )
     print(

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cst.bench.tables import percent
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_file, print_table, write_json
-from cst.config import IN_MEMORY
+from cst.engine.metrics import metric
 
 if TYPE_CHECKING:
-    from cst.config import Config
-
-WORDS = {
-    "source_error": "error on the source",
-    "target_head_source_error": "error of the target head on the source",
-    "accuracy": "accuracy on the target",
-    "mean_class_accuracy": "mean class accuracy on the target",
-    "pseudo_label_error": "pseudo-label error",
-    "total_variation": "total variation distance of pseudo-labels and truth",
-}
+    from cst.config import Settings
 
 
 @dataclass(frozen=True)
@@ -54,49 +43,55 @@ class Evaluate:
 
     def run(self) -> None:
         """Load the model, evaluate it, print the figures."""
+        from cst.config.options import IN_MEMORY, config_from, load_options
         from cst.engine.run import Run
 
         check_file(self.json)
         if not self.bound and (self.q, self.epsilon, self.radius) != (Evaluate.q, Evaluate.epsilon, Evaluate.radius):
             raise ValueError("--q, --epsilon and --radius need --bound.")
         run = Run.open(self.run_folder)
-        given = {name: getattr(self, name) for name in ("source", "target", "target_labels", "data_root", "workers")}
-        config = dataclasses.replace(run.config, **{name: value for name, value in given.items() if value is not None})
+        flags = {name: getattr(self, name) for name in ("source", "target", "target_labels", "data_root", "workers")}
+        flags = {name: value for name, value in flags.items() if value is not None}
+        config = config_from({**load_options(run.config_file), **flags}, where=str(run.config_file))
         if config.task in IN_MEMORY:
             raise ValueError(
                 f"{self.run_folder} was trained on data that has no task name: use 'cst predict' or cst.load in Python."
             )
 
-        from cst.adapted import load
-        from cst.data.tasks import load_task
+        from cst.engine.adapted import load
         from cst.engine.evaluation import evaluate
+        from cst.tasks import load_task
 
         adapted = load(self.run_folder)
-        task = load_task(config, adapted.inputs.columns, adapted.tokenizer)
+        task = load_task(config, tuple(adapted.spec.encoding.get("columns", ())))
         adapted.check(task)
-        result = evaluate(adapted.model, task, config.workers)
+        encoded = adapted.spec.encode(task)
+        result = evaluate(adapted.model, encoded, config.workers)
         if not any(getattr(self, name) for name in ("source", "target", "target_labels")):
             run.save_result(result)
         if not self.bound:
-            report(run.folder, config, result, self.json)
+            report(run.folder, adapted.settings, result, self.json)
             return
 
         from cst.cli.bound import print_bound
         from cst.theory.report import bound_report
 
-        terms = bound_report(adapted.model, task, self.q, self.epsilon, self.radius)
-        report(run.folder, config, result, self.json, bound=terms.record())
+        terms = bound_report(adapted.model, encoded, self.q, self.epsilon, self.radius)
+        report(run.folder, adapted.settings, result, self.json, bound=terms.record())
         print_bound(terms)
 
 
-def report(folder: Path, config: Config, result: dict[str, Any], json: Path | None, **more: Any) -> None:
+def report(folder: Path, settings: Settings, result: dict[str, Any], json: Path | None, **more: Any) -> None:
     """Print the figures of a finished run; ``more`` goes to the file only."""
-    oracle: dict[str, float] = result["oracle"]
-    figures: dict[str, Any] = {k: v for k, v in result.items() if isinstance(v, float)}
-    rows = [[WORDS[key], percent(value), ""] for key, value in figures.items()]
-    rows += [[WORDS[key], percent(value), "oracle"] for key, value in oracle.items()]
-    title = f"{config.label_of_data}, {config.method}, seed {config.seed}, epoch {config.epochs} of {config.epochs}"
-    print_table(title, ["figure", "%", "uses target labels"], rows)
+    rows = []
+    for words, figures in (("", result), ("oracle", result["oracle"])):
+        for name, value in figures.items():
+            if isinstance(value, int | float):
+                figure = metric(name)
+                rows.append([figure.label, figure.show(value), figure.unit, words])
+    when = f"epoch {settings.epochs} of {settings.epochs}"
+    title = f"{settings.label_of_data}, {settings.method}, seed {settings.seed}, {when}"
+    print_table(title, ["figure", "value", "", "uses target labels"], rows)
     print(f"Run: {folder}")
-    named = {"task": config.task, "method": config.method, "seed": config.seed, "epochs": config.epochs}
+    named = {"task": settings.data["task"], "method": settings.method, "seed": settings.seed, "epochs": settings.epochs}
     write_json(json, {**named, **result, **more})

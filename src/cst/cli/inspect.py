@@ -8,7 +8,7 @@ from typing import Any
 
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_file, print_table, write_json
-from cst.data.readers import IMAGES
+from cst.kinds.images import SUFFIXES
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Inspect:
         """Print the figures and the warnings, draw the contact sheet."""
         check_file(self.json, data=[self.source, self.target])
         check_file(self.out, "--out", [self.source, self.target])
-        if self.out.suffix.lower() not in IMAGES:
+        if self.out.suffix.lower() not in SUFFIXES:
             raise ValueError(f"--out {self.out} must end like an image, .png for instance.")
 
         from cst.analysis.contact_sheet import contact_sheet
+        from cst.analysis.inspection import inspect
         from cst.config import Config
-        from cst.data.inspection import inspect
-        from cst.data.own import own_collections
+        from cst.tasks.own import own_domains
 
         config = Config(
             source=self.source,
@@ -49,7 +49,7 @@ class Inspect:
             label=self.label,
             target_labels=self.target_labels,
         )
-        source, target, labels = own_collections(config)
+        source, target, labels = own_domains(config)
         figures = inspect(source, target, labels)
         _print(figures)
         if contact_sheet(source, target, self.out):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cst.cli.output import check_file, print_table, write_json
 
 if TYPE_CHECKING:
-    from cst.data.tasks import TaskInfo
+    from cst.tasks.catalogue import TaskInfo
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Methods:
 
     def run(self) -> None:
         """Print the catalogue."""
-        from cst.data import SAMPLERS
         from cst.methods import CATALOGUE
+        from cst.sampling import SAMPLINGS
         from cst.terms import TERMS
         from cst.updates import UPDATES
 
@@ -40,10 +40,10 @@ class Methods:
         )
         print(f"Terms:        {', '.join(TERMS)}")
         print(f"Update rules: {', '.join(UPDATES)}")
-        print(f"Sampling:     {', '.join(SAMPLERS)}")
+        print(f"Sampling:     {', '.join(SAMPLINGS)}")
         print("Any sum is a method: --method cycle+tsallis, --method 'cycle+tsallis(alpha=1.5)+sam'.")
         write_json(
-            self.json, {"methods": rows, "terms": list(TERMS), "updates": list(UPDATES), "sampling": list(SAMPLERS)}
+            self.json, {"methods": rows, "terms": list(TERMS), "updates": list(UPDATES), "sampling": list(SAMPLINGS)}
         )
 
 
@@ -56,7 +56,7 @@ class Tasks:
 
     def run(self) -> None:
         """Print the tasks."""
-        from cst.data.tasks import TASKS
+        from cst.tasks.catalogue import TASKS
 
         check_file(self.json)
         print_table(
@@ -72,14 +72,18 @@ def _families(tasks: list[TaskInfo]) -> list[list[str]]:
     """One line for the pairs of a benchmark: how they are called, and what their domains are."""
     rows = []
     for family in dict.fromkeys((task.name.partition(":")[0], task.summary) for task in tasks):
-        own = [task for task in tasks if (task.name.partition(":")[0], task.summary) == family]
-        pairs = [task.name.partition(":")[2].split("-") for task in own]
-        if len(own) == 1:
-            domains = {"source": own[0].source, "target": own[0].target}
+        members = [task for task in tasks if (task.name.partition(":")[0], task.summary) == family]
+        pairs = [task.name.partition(":")[2].split("-") for task in members]
+        if len(members) == 1:
+            domains = {"source": members[0].source, "target": members[0].target}
         else:
-            domains = {pair[0]: task.source for pair, task in zip(pairs, own, strict=True)}
-            domains |= {pair[1]: task.target for pair, task in zip(pairs, own, strict=True)}
+            domains = {pair[0]: task.source for pair, task in zip(pairs, members, strict=True)}
+            domains |= {pair[1]: task.target for pair, task in zip(pairs, members, strict=True)}
         listed = "\n".join(short if short == name else f"{short}: {name}" for short, name in domains.items())
-        few = "\n".join(task.name for task in own) if len(own) <= 3 else f"{own[0].name}\n... ({len(own)} pairs)"
-        rows.append([few, own[0].summary, listed, str(own[0].classes)])
+        few = (
+            "\n".join(task.name for task in members)
+            if len(members) <= 3
+            else f"{members[0].name}\n... ({len(members)} pairs)"
+        )
+        rows.append([few, members[0].summary, listed, str(members[0].classes)])
     return rows

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
 import sys
 from typing import Any
 
@@ -29,6 +31,9 @@ COMMANDS = {
     "tasks": Tasks,
 }
 
+OPTIONS = {field.name for command in COMMANDS.values() for field in dataclasses.fields(command)}
+"""All that can be a flag."""
+
 USAGE = """usage: cst COMMAND [OPTIONS]
 
 Adapt a classifier from a labelled source domain to an unlabelled target domain.
@@ -51,7 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141
     except (ValueError, OSError) as error:
-        print(f"cst: {_sentence(error)}", file=sys.stderr)
+        print(f"cst: {as_flags(_sentence(error))}", file=sys.stderr)
         status = 2
     except (FloatingPointError, RunError) as error:
         print(f"cst: {error}", file=sys.stderr)
@@ -78,10 +83,29 @@ def _run(words: list[str]) -> int:
     if words[0] not in COMMANDS:
         raise ValueError(unknown("command", words[0], COMMANDS))
     kind: Any = COMMANDS[words[0]]
-    given = parse(kind, f"cst {words[0]}", words[1:])
-    command = Train.of(given) if kind is Train else kind(**given)
+    values = parse(kind, f"cst {words[0]}", words[1:])
+    command = Train.of(values) if kind is Train else kind(**values)
     command.run()
     return 0
+
+
+_OPTION = re.compile(r"\b([a-z_]+)=(True\b)?(?=(\w|/|\.[/\w])?)")
+"""How the library names an option: ``out=``, ``epochs=3``, ``resume=True``."""
+
+
+def as_flags(sentence: str) -> str:
+    """A sentence of the library with its options written as flags.
+
+    >>> as_flags("choose another out=, or a batch_size= of at most 3; freeze=9 is too much")
+    'choose another --out, or a --batch-size of at most 3; --freeze 9 is too much'
+    """
+
+    def flag(match: re.Match[str]) -> str:
+        if match[1] not in OPTIONS:
+            return match[0]
+        return f"--{match[1].replace('_', '-')}" + " " * bool(match[3])
+
+    return _OPTION.sub(flag, sentence)
 
 
 def _summary(kind: type) -> str:

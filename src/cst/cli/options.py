@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import textwrap
 import types
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -25,7 +26,10 @@ POSITIONAL = "metavar"
 
 
 def parse(kind: type, program: str, words: list[str]) -> dict[str, Any]:
-    """The fields of ``kind`` that ``words`` give a value, and no others."""
+    """The fields of ``kind`` that ``words`` give a value, and no others.
+
+    A command may know more of its defaults than its fields do, in a method ``defaults``.
+    """
     parser = _Parser(
         prog=program,
         description=inspect.getdoc(kind),
@@ -34,6 +38,8 @@ def parse(kind: type, program: str, words: list[str]) -> dict[str, Any]:
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=28, width=100),
     )
     hints, helps = get_type_hints(kind), _docstrings(kind)
+    explain: Callable[[], dict[str, str]] = getattr(kind, "defaults", dict)
+    defaults = explain() if {"-h", "--help"} & set(words) else {}
     flags = []
     for field in dataclasses.fields(kind):
         text = " ".join(helps.get(field.name, "").split()).replace("%", "%%")
@@ -42,17 +48,19 @@ def parse(kind: type, program: str, words: list[str]) -> dict[str, Any]:
             continue
         flag = "--" + field.name.replace("_", "-")
         flags.append(flag)
-        required = field.default is dataclasses.MISSING
-        if not required and field.default not in (None, (), False):
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if field.name in defaults:
+            text += f" (default: {defaults[field.name]})"
+        elif field.default not in (None, False, dataclasses.MISSING):
             text += f" (default: {field.default})"
         parser.add_argument(flag, dest=field.name, required=required, help=text, **_kind_of(hints[field.name]))
-    given, rest = parser.parse_known_args(words)
+    values, rest = parser.parse_known_args(words)
     if rest:
         wrong = next((word for word in rest if word.startswith("-")), None)
         if wrong is None:
             parser.error(f"unexpected argument '{rest[0]}'")
         raise ValueError(unknown("option", wrong.partition("=")[0], flags))
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(given).items()}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(values).items()}
 
 
 def _kind_of(hint: Any) -> dict[str, Any]:
@@ -61,7 +69,7 @@ def _kind_of(hint: Any) -> dict[str, Any]:
         hint = next(part for part in get_args(hint) if part is not type(None))
     if hint is bool:
         return {"action": argparse.BooleanOptionalAction}
-    if get_origin(hint) is tuple:
+    if get_origin(hint) is Mapping:
         return {"action": "append", "metavar": "NAME=VALUE"}
     if get_origin(hint) is Literal:
         return {"choices": get_args(hint)}
@@ -71,12 +79,12 @@ def _kind_of(hint: Any) -> dict[str, Any]:
 
 def _docstrings(kind: type) -> dict[str, str]:
     """The string that follows each field in the source, base classes first."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         assert isinstance(definition, ast.ClassDef)
         for field, text in pairwise(definition.body):
             if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
                 assert isinstance(field.target, ast.Name)
-                found[field.target.id] = str(text.value.value)
-    return found
+                texts[field.target.id] = str(text.value.value)
+    return texts

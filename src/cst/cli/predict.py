@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_file, print_table, write_json
+from cst.files import write_aside
 
 
 @dataclass(frozen=True)
@@ -37,32 +38,33 @@ class Predict:
         if not self.input.exists():
             raise ValueError(f"There is no input file at {self.input}.")
 
-        from cst.adapted import load
+        from cst.engine.adapted import load
 
         adapted = load(self.run_folder)
-        found = adapted.read(self.input, self.text, self.strict)
+        adapted.workers = self.workers
+        domain = adapted.read(self.input, self.text, self.strict)
 
         import torch
 
-        from cst.engine.evaluation import predict
         from cst.functional import margin
 
-        fault = "has no text" if found.kind == "text" else "cannot be read as an image"
-        for note in (*found.notes, *(f"{name} {fault} and is left out." for name in found.unreadable)):
+        for note in (*domain.notes, *domain.left_out_note("input")):
             print(f"cst: {note}", file=sys.stderr)
-        probs = predict(adapted.model, adapted.samples(found.items), workers=self.workers)[1].softmax(-1)
+        probs = adapted.view(domain.items).logits.softmax(-1)
         best, labels, gaps = probs.amax(1), probs.argmax(1), margin(probs)
-        rows = zip(found.names, labels.tolist(), best.tolist(), gaps.tolist(), strict=True)
-        with self.out.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
-            lines = csv.writer(file)
-            lines.writerow(["file" if found.kind == "images" else "row", "prediction", "probability", "margin"])
-            for name, label, top, gap in rows:
-                lines.writerow([name, adapted.classes[label], f"{top:.6f}", f"{gap:.6f}"])
+        rows = zip(domain.names, labels.tolist(), best.tolist(), gaps.tolist(), strict=True)
+
+        def write(path: Path) -> None:
+            with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
+                lines = csv.writer(file)
+                lines.writerow([adapted.kind.unit, "prediction", "probability", "margin"])
+                for name, label, top, gap in rows:
+                    lines.writerow([name, adapted.classes[label], f"{top:.6f}", f"{gap:.6f}"])
+
+        write_aside(self.out, write)
         counts = torch.bincount(labels, minlength=len(adapted.classes)).tolist()
         counted = {str(name): count for name, count in zip(adapted.classes, counts, strict=True)}
         table = [[name, str(count)] for name, count in counted.items()]
         print_table(f"{len(labels)} predictions in {self.out}", ["class", "count"], table)
-        skipped = len(found.unreadable)
-        write_json(
-            self.json, {"predictions": len(labels), "file": str(self.out), "counts": counted, "unreadable": skipped}
-        )
+        figures = {"predictions": len(labels), "file": str(self.out), "counts": counted}
+        write_json(self.json, {**figures, "unreadable": len(domain.left_out)})

@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from cst.cli.evaluate import report
-from cst.cli.output import Watch, check_file
-from cst.config import Config, load_config
+from cst.cli.output import check_file
+from cst.config import Config
+from cst.config.options import load_options
+
+FREE = ("resume", "json", "data_root", "workers", "cache", "source", "target", "target_labels")
+"""What may be said of a run that goes on."""
 
 
 @dataclass(frozen=True)
@@ -26,61 +30,69 @@ class Train(Config):
     """Write the final figures to this file."""
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Train:
-        """The command with these flags, over those of ``--config`` or of the run to resume."""
-        if "resume" in given:
-            return cls._resumed(given)
-        if "config" in given:
-            given = {**vars(load_config(given["config"])), **given}
-        return cls(**given)
-
-    @classmethod
-    def _resumed(cls, given: dict[str, Any]) -> Train:
+    def of(cls, flags: dict[str, Any]) -> Train:
+        """The command with these flags, over the options of ``--config`` or of the run to resume."""
+        if "resume" not in flags:
+            return cls(**{**_options(flags["config"]), **flags}) if "config" in flags else cls(**flags)
         from cst.engine.run import Run
 
-        folder = given["resume"]
-        free = ("resume", "json", "data_root", "workers", "cache", "source", "target", "target_labels")
-        others = [f"--{name.replace('_', '-')}" for name in given if name not in free]
+        folder = flags["resume"]
+        others = [f"--{name.replace('_', '-')}" for name in flags if name not in FREE]
         if others:
             raise ValueError(
                 f"--resume {folder} continues the run as it was configured: leave out {', '.join(others)}."
             )
-        return cls(**{**vars(Run.open(folder).config), "out": folder, **given})
+        return cls(**{**_options(Run.open(folder).config_file), "out": folder, **flags})
+
+    @staticmethod
+    def defaults() -> dict[str, str]:
+        """The usual settings, where they differ between kinds of data too."""
+        from cst.cli.defaults import usual_in_words
+
+        return usual_in_words()
 
     def run(self) -> None:
         """Train, with progress, and print the figures."""
         check_file(self.json)
-        config = self._config()
 
-        from cst.data.tasks import kind_of_task, load_task
-        from cst.defaults import with_defaults
-        from cst.grammar import adjusted, parse_method
-
-        method = parse_method(config.method)
-        config = with_defaults(config, method, kind_of_task(config))
-        adjusted(method, config.weight, config.option)
-
+        from cst.engine.progress import Progress
         from cst.engine.run import Run
         from cst.engine.train import train
+        from cst.grammar import adjusted, parse_method
+        from cst.tasks import load_task
 
-        assert config.out
-        assert config.epochs
-        task = load_task(config)
+        method = parse_method(self.method)
+        adjusted(method, self.weight, self.option)  # what the method does not know is refused before data are read
+        folder = self.out or Path("runs") / re.sub(r"[:/ ]+", "-", self.name)
+        task = load_task(self)
         for note in task.notes:
             print(f"cst: {note}", file=sys.stderr)
         try:
-            with Watch(f"{config.label_of_data}  {config.method}  seed {config.seed}", config.epochs) as watch:
-                train(task, config, resume=self.resume is not None, listener=watch)
+            progress = Progress(self.title)
+            adapted = train(task, self, method, resume=self.resume is not None, out=folder, callbacks=[progress])
         except KeyboardInterrupt:
-            begun = Run(config.out).config_file.is_file()
-            raise KeyboardInterrupt(f"continue with 'cst train --resume {config.out}'" if begun else "") from None
-        run = Run.open(config.out)
-        assert run.result is not None
-        report(run.folder, run.config, run.result, self.json)
+            begun = Run(folder).config_file.is_file()
+            raise KeyboardInterrupt(f"continue with 'cst train --resume {folder}'" if begun else "") from None
+        report(folder, adapted.settings, Run.open(folder).finished, self.json)
 
-    def _config(self) -> Config:
-        config = Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
-        if config.out is None:
-            name = re.sub(r"[:/ ]+", "-", f"{config.label_of_data}-{config.method}-seed{config.seed}")
-            config = dataclasses.replace(config, out=Path("runs") / name)
-        return config
+    @property
+    def name(self) -> str:
+        """What the run folder is called."""
+        return f"{self.label_of_data}-{self.method}-seed{self.seed or 0}"
+
+    @property
+    def title(self) -> str:
+        """What progress calls the run."""
+        return f"{self.label_of_data}  {self.method}  seed {self.seed or 0}"
+
+
+def _options(path: Path) -> dict[str, Any]:
+    """The options in a file, of which every one must be known."""
+    from cst.spelling import unknown
+
+    values = load_options(path)
+    known = [field.name for field in dataclasses.fields(Config)]
+    for name in values:
+        if name not in known:
+            raise ValueError(f"{path}: {unknown('option', str(name), known)}")
+    return values

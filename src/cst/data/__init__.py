@@ -1,7 +1,1 @@
-"""Domains, tasks, and the views that training takes of them. `SAMPLERS` names the sampling rules."""
-
-SAMPLERS = {
-    "uniform": "cst.data.samplers:Uniform",
-    "balanced": "cst.data.samplers:Balanced",
-    "ia": "cst.data.samplers:Aligned",
-}
+"""Domains, tasks, the readers of files, samples, and how inputs are augmented."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from cst.data.domains import Labelled, Oracle, Samples, Task, TensorSamples
 from cst.data.loading import in_order
+from cst.data.samples import Samples, TensorSamples, some_contents
+from cst.data.task import EncodedTask, Labelled, Oracle
+from cst.files import write_aside
 from cst.tokens import padded, present
 
 BATCH = 32
@@ -27,7 +29,7 @@ class VectorSequences:
     """Token vectors of each text, each as long as its text."""
 
     sequences: tuple[Tensor, ...]
-    bytes_in: bool = False
+    decodes = False
 
     def __len__(self) -> int:
         return len(self.sequences)
@@ -36,19 +38,25 @@ class VectorSequences:
         """Token vectors [N, longest, d]."""
         return padded([self.sequences[int(i)] for i in indices])
 
+    def contents(self) -> Iterator[bytes]:
+        """Some of them."""
+        return some_contents(self)
 
-def through_frozen(task: Task, frozen: nn.Module, folder: Path | None = None, workers: int | None = None) -> Task:
+
+def through_frozen(
+    task: EncodedTask, frozen: nn.Module, folder: Path | None = None, workers: int | None = None
+) -> EncodedTask:
     """The task after the frozen layers, if there is room for it; kept in ``folder`` for other runs."""
-    domains = [task.source.samples, task.target]
+    domains = [task.source, task.target]
     if task.oracle.test is not None:
-        domains.append(task.oracle.test.samples)
+        domains.append(task.oracle.test.inputs)
     example = frozen(domains[0].take(torch.arange(min(8, len(domains[0])))).to(_device(frozen)))
     if sum(map(len, domains)) * example[0].numel() * example.element_size() > MOST:
         return task
     source, target, *test = (_kept(samples, frozen, folder, workers) for samples in domains)
     held_out = None if task.oracle.test is None else Labelled(test[0], task.oracle.test.labels)
     oracle = Oracle(task.oracle.target_labels, held_out)
-    return dataclasses.replace(task, source=Labelled(source, task.source.labels), target=target, oracle=oracle)
+    return dataclasses.replace(task, source=source, target=target, oracle=oracle)
 
 
 def _kept(samples: Samples, frozen: nn.Module, folder: Path | None, workers: int | None) -> Samples:
@@ -58,9 +66,8 @@ def _kept(samples: Samples, frozen: nn.Module, folder: Path | None, workers: int
     file = folder / f"{_fingerprint(samples, frozen, workers)}.pt"
     if not file.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        partial = file.with_suffix(f".{os.getpid()}.partial")
-        torch.save(_outputs(samples, frozen, workers), partial)
-        os.replace(partial, file)
+        outputs = _outputs(samples, frozen, workers)
+        write_aside(file, lambda aside: torch.save(outputs, aside))
     return _samples(torch.load(file, weights_only=True, mmap=True))
 
 
@@ -76,7 +83,7 @@ def _outputs(samples: Samples, frozen: nn.Module, workers: int | None) -> Tensor
     for inputs in in_order(samples, BATCH, workers):
         made = frozen(inputs.to(_device(frozen))).cpu()
         if made.ndim == 3:
-            sequences += [sequence[there].clone() for sequence, there in zip(made, present(made), strict=True)]
+            sequences += [sequence[positions].clone() for sequence, positions in zip(made, present(made), strict=True)]
             continue
         if not start:
             together = torch.empty(len(samples), *made.shape[1:], dtype=made.dtype)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
+
+from cst.data.arrays import CHANNELS
+from cst.data.samples import some_contents
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -31,7 +35,7 @@ class ImageFiles:
 
     sources: Sequence[Any]
     size: int
-    bytes_in: bool = False
+    decodes = True
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -40,6 +44,14 @@ class ImageFiles:
         """Decode, resize and crop: the middle, or with a seed a random part, mirrored half of the time."""
         random = None if seed is None else np.random.default_rng(seed)
         return torch.stack([self._one(self.sources[int(i)], random) for i in indices])
+
+    def contents(self) -> Iterator[bytes]:
+        """Name and size of files, wherever they lie; some of the pictures where they are not files."""
+        if not all(isinstance(source, Path) for source in self.sources):
+            yield from some_contents(self)
+            return
+        for file in self.sources:
+            yield os.fsencode(file.name) + f" {file.stat().st_size}\n".encode()
 
     def _one(self, source: Any, random: np.random.Generator | None) -> Tensor:
         with open_picture(source) as opened:
@@ -70,7 +82,7 @@ def unreadable(source: Any, error: Exception) -> str:
     name = "An image of the dataset" if isinstance(source, bytes) else str(source)
     reasons = {"truncated": "truncated", "decompression bomb": "too many pixels"}
     reason = next((short for sign, short in reasons.items() if sign in str(error)), type(error).__name__)
-    return f"{name} cannot be read as an image ({reason}): remove it; 'cst inspect' with --json lists all such files."
+    return f"{name} cannot be read as an image ({reason}): remove it; 'cst inspect' lists all such files."
 
 
 def upright(picture: Picture) -> Picture:
@@ -90,18 +102,13 @@ def upright(picture: Picture) -> Picture:
 
 def _turned(picture: Picture) -> Picture:
     """As the camera says; where its notes are damaged, as it is."""
-    from PIL import ExifTags, Image
+    from PIL import ImageOps
 
-    way = Image.Transpose
-    turns = {
-        **{2: way.FLIP_LEFT_RIGHT, 3: way.ROTATE_180, 4: way.FLIP_TOP_BOTTOM},
-        **{5: way.TRANSPOSE, 6: way.ROTATE_270, 7: way.TRANSVERSE, 8: way.ROTATE_90},
-    }
     try:
-        turn = turns.get(picture.getexif().get(ExifTags.Base.Orientation, 1))
+        return ImageOps.exif_transpose(picture)
     except Exception:
-        turn = None
-    return picture if turn is None else picture.transpose(turn)
+        picture.load()  # what is wrong with the pixels is said here
+        return picture
 
 
 def middle(picture: Picture, size: int) -> Picture:
@@ -166,3 +173,14 @@ def problems(paths: Sequence[Any]) -> list[str]:
     check = problem if len(paths) <= SMALL else cut_short
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda place: check(paths[place]), range(len(paths))))
+
+
+def as_bytes(image: Any) -> Any:
+    """An array image of any scale and layout as bytes [H, W] or [H, W, 3]."""
+    values = np.asarray(image, dtype=np.float64)
+    if values.ndim == 3 and values.shape[-1] not in CHANNELS:
+        values = np.moveaxis(values, 0, -1)
+    if values.ndim == 3:
+        values = values[..., :3] if values.shape[-1] >= 3 else values[..., 0]
+    span = max(float(np.ptp(values)), 1e-12)
+    return ((values - values.min()) / span * 255).astype(np.uint8)

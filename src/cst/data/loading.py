@@ -11,19 +11,14 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from cst.data.domains import Part, Samples
-from cst.data.images import ImageFiles
+from cst.data.samples import Samples
 
 
-def worker_count(wanted: int | None, *domains: Samples) -> int:
-    """As many processes as were asked for; none where every domain lies in memory."""
-    if not any(isinstance(_whole(samples), ImageFiles) for samples in domains):
+def worker_count(demanded: int | None, *domains: Samples) -> int:
+    """As many processes as were asked for; none where no domain has to be decoded."""
+    if not any(samples.decodes for samples in domains):
         return 0
-    return min(4, os.cpu_count() or 1) if wanted is None else wanted
-
-
-def _whole(samples: Samples) -> Samples:
-    return _whole(samples.whole) if isinstance(samples, Part) else samples
+    return min(4, os.cpu_count() or 1) if demanded is None else demanded
 
 
 class _Made(Dataset[Any]):
@@ -39,7 +34,7 @@ class _Made(Dataset[Any]):
             return error
 
 
-def ahead(make: Callable[[int], Any], numbers: Sequence[int], workers: int) -> Iterator[Any]:
+def prefetch(make: Callable[[int], Any], numbers: Sequence[int], workers: int) -> Iterator[Any]:
     """``make(number)`` for each number, in order, by ``workers`` processes or by this one."""
     if workers == 0 or len(numbers) < 2:
         yield from map(make, numbers)
@@ -60,7 +55,7 @@ def ahead(make: Callable[[int], Any], numbers: Sequence[int], workers: int) -> I
 def in_order(samples: Samples, batch_size: int, workers: int | None = None) -> Iterator[Tensor]:
     """All samples of a domain, batch by batch."""
     starts = range(0, len(samples), batch_size)
-    return ahead(partial(_from, samples, batch_size), starts, worker_count(workers, samples))
+    return prefetch(partial(_from, samples, batch_size), starts, worker_count(workers, samples))
 
 
 def _from(samples: Samples, batch_size: int, start: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Strong views of photos: colours shaken, then RandAugment with operations drawn for every image.
+"""Strong augmentations of photos: colours shaken, then RandAugment with operations drawn for every image.
 
 kornia's own RandAugment draws its operations once for a batch. Here each image draws two of the list, images
 that drew the same one are changed together by kornia's functions, each by an amount of its own.
@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from cst.extras import missing
 
 OPERATIONS = 2
 JITTER = 0.4
@@ -81,9 +83,7 @@ def _kornia() -> Any:
     try:
         import kornia
     except ImportError:
-        raise ValueError(
-            "Strong views of photos need the package kornia: pip install 'cycle-self-training[images]'."
-        ) from None
+        raise missing("kornia", "The strong augmentation of photos") from None
     return kornia
 
 

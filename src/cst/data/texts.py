@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from cst.data.values import whole_characters
 from cst.tokens import padded
-
-
-def whole_characters(text: str) -> str:
-    """The text with a mark in the place of each half of a character, as texts that were cut short end with."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 @dataclass(frozen=True)
@@ -22,7 +18,7 @@ class TokenSamples:
     """Token numbers of each text."""
 
     tokens: tuple[Tensor, ...]
-    bytes_in: bool = False
+    decodes = False
 
     @classmethod
     def of(cls, texts: Sequence[str], tokenizer: Any, max_length: int) -> TokenSamples:
@@ -41,3 +37,8 @@ class TokenSamples:
     def take(self, indices: Tensor, seed: int | None = None) -> Tensor:
         """Token numbers [N, longest]."""
         return padded([self.tokens[int(i)] for i in indices])
+
+    def contents(self) -> Iterator[bytes]:
+        """All tokens."""
+        for tokens in self.tokens:
+            yield tokens.numpy().tobytes()

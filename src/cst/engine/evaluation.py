@@ -1,100 +1,134 @@
-"""What a model is worth. Figures that used labels of the target are oracle figures."""
+"""A model's view of whole domains, and what it is worth."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from cst.data.domains import UNKNOWN, Oracle, Samples, Task
+from cst.data.labels import UNKNOWN
 from cst.data.loading import in_order
-from cst.functional import pseudo_labels, ridge_head, total_variation
+from cst.data.samples import Samples
+from cst.data.task import EncodedTask
+from cst.engine.metrics import METRICS
+from cst.functional import pseudo_labels
 from cst.models.model import Model
 
 EVALUATION_BATCH = 128
 
 
-@torch.no_grad()
-def predict(
-    model: Model, samples: Samples, domain: str = "target", workers: int | None = None
-) -> tuple[Tensor, Tensor]:
-    """Features [N, d] and logits [N, K] of all samples, in evaluation mode, on the CPU."""
-    device = next(model.parameters()).device
+class DomainView:
+    """All samples of a domain as a model sees them in evaluation mode, on the CPU; computed on demand, once.
+
+    Args:
+        model: at its present weights.
+        samples: of the domain.
+        domain: whose batch-norm statistics are used.
+        workers: processes that read files.
+    """
+
+    def __init__(self, model: Model, samples: Samples, domain: str = "target", workers: int | None = None) -> None:
+        self.model, self.samples, self.domain, self.workers = model, samples, domain, workers
+
+    @cached_property
+    def features(self) -> Tensor:
+        """``h_phi(x)`` [N, d]."""
+        with evaluating(self.model):
+            return torch.cat([features.float().cpu() for features in self._features()])
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """``g_theta_s(h_phi(x))`` [N, K]; features that nobody asked for are not kept."""
+        if "features" in self.__dict__:
+            blocks: Iterator[Tensor] = (
+                block.to(self._device) for block in torch.split(self.features, EVALUATION_BATCH)
+            )
+        else:
+            blocks = self._features()
+        with evaluating(self.model):
+            return torch.cat([self.model.classify(block, self.domain).float().cpu() for block in blocks])
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def _features(self) -> Iterator[Tensor]:
+        for inputs in in_order(self.samples, EVALUATION_BATCH, self.workers):
+            yield self.model.features(inputs.to(self._device), self.domain)
+
+
+@contextmanager
+def evaluating(model: Model) -> Iterator[None]:
+    """Within it a model is in evaluation mode, and nothing is differentiated."""
     training = model.training
     model.eval()
-    features, logits = [], []
-    for inputs in in_order(samples, EVALUATION_BATCH, workers):
-        batch = model.features(inputs.to(device), domain)
-        features.append(batch.float().cpu())
-        logits.append(model.classify(batch, domain).float().cpu())
-    model.train(training)
-    return torch.cat(features), torch.cat(logits)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(training)
 
 
-def distribution(labels: Tensor, num_classes: int) -> Tensor:
-    """The share of each class."""
-    return torch.bincount(labels, minlength=num_classes).float() / max(len(labels), 1)
+class Evaluation:
+    """What figures are computed from: both domains as a model sees them, and what the oracle knows.
 
-
-def accuracy(predicted: Tensor, truth: Tensor) -> float:
-    """The share of correct predictions."""
-    return float((predicted == truth).float().mean())
-
-
-def mean_class_accuracy(predicted: Tensor, truth: Tensor, num_classes: int) -> float:
-    """The accuracy of each class that occurs, averaged over classes."""
-    shares = [accuracy(predicted[truth == c], truth[truth == c]) for c in range(num_classes) if (truth == c).any()]
-    return sum(shares) / len(shares)
-
-
-def target_head_error(
-    source_features: Tensor, source_labels: Tensor, target_features: Tensor, labels: Tensor, num_classes: int
-) -> float:
-    """Error on the source of the head that was fitted to the target's pseudo-labels (Figure 5, left).
-
-    One definition for all methods, whatever options their cycle term has: raw features at unit scale,
-    a ridge of 1e-3.
+    Args:
+        model: at its present weights.
+        task: its data.
+        workers: processes that read files.
     """
-    scale = target_features.float().square().mean().sqrt().clamp_min(1e-12)
-    targets = torch.nn.functional.one_hot(labels, num_classes).to(target_features.dtype)
-    head = ridge_head(target_features / scale, targets, l2=1e-3)
-    return 1 - accuracy((source_features.to(head.dtype) @ head).argmax(-1), source_labels)
+
+    def __init__(self, model: Model, task: EncodedTask, workers: int | None = None) -> None:
+        self.task = task
+        self.num_classes: int = task.num_classes
+        self.source = DomainView(model, task.source, "source", workers)
+        self.target = DomainView(model, task.target, "target", workers)
+        test = task.oracle.test
+        self.test = None if test is None else DomainView(model, test.inputs, "target", workers)
+
+    @property
+    def source_labels(self) -> Tensor:
+        """Of the source [N]."""
+        return self.task.labels
+
+    @cached_property
+    def pseudo_labels(self) -> Tensor:
+        """Of the whole target [M]."""
+        return pseudo_labels(self.target.logits)
+
+    @cached_property
+    def known(self) -> tuple[Tensor, Tensor] | None:
+        """Pseudo-labels and labels of those target samples that have one (oracle)."""
+        truth = self.task.oracle.target_labels
+        if truth is None:
+            return None
+        return self.pseudo_labels[truth != UNKNOWN], truth[truth != UNKNOWN]
+
+    @cached_property
+    def judged(self) -> tuple[Tensor, Tensor] | None:
+        """Predictions and labels that accuracy is measured on: the test set's if there is one (oracle)."""
+        if self.test is None:
+            return self.known
+        assert self.task.oracle.test is not None
+        return pseudo_labels(self.test.logits), self.task.oracle.test.labels
+
+    def figures(self, oracle: bool) -> dict[str, Any]:
+        """Every metric that can be computed, of those that look at the target's labels or of the others."""
+        values = {m.name: m.compute(self) for m in METRICS.values() if m.compute and m.oracle == oracle}
+        return {name: _rounded(value) for name, value in values.items() if value is not None}
 
 
-def oracle_metrics(model: Model, task: Task, oracle: Oracle, workers: int | None = None) -> dict[str, float]:
-    """Figures that look at the target's labels: accuracies on the test set if there is one, else on the target."""
-    found: dict[str, float] = {}
-    if oracle.target_labels is not None:
-        known = oracle.target_labels != UNKNOWN
-        truth = oracle.target_labels[known]
-        labels = pseudo_labels(predict(model, task.target, workers=workers)[1])[known]
-        shares = (distribution(y, task.num_classes) for y in (labels, truth))
-        found["pseudo_label_error"] = 1 - accuracy(labels, truth)
-        found["total_variation"] = float(total_variation(*shares))
-        found |= _accuracies(labels, truth, task.num_classes)
-    if oracle.test is not None:
-        labels = pseudo_labels(predict(model, oracle.test.samples, workers=workers)[1])
-        found |= _accuracies(labels, oracle.test.labels, task.num_classes)
-    return {key: round(value, 6) for key, value in found.items()}
+def _rounded(value: Any) -> Any:
+    if isinstance(value, Tensor) and value.ndim:
+        return [round(float(part), 6) for part in value]
+    return round(float(value), 6)
 
 
-def _accuracies(predicted: Tensor, truth: Tensor, num_classes: int) -> dict[str, float]:
-    return {
-        "accuracy": accuracy(predicted, truth),
-        "mean_class_accuracy": mean_class_accuracy(predicted, truth, num_classes),
-    }
-
-
-def evaluate(model: Model, task: Task, workers: int | None = None) -> dict[str, object]:
+def evaluate(model: Model, task: EncodedTask, workers: int | None = None) -> dict[str, Any]:
     """All figures of a finished model: the round trip, the pseudo-labels, and the oracle's if there are labels."""
-    source_features, source_logits = predict(model, task.source.samples, "source", workers)
-    target_features, target_logits = predict(model, task.target, workers=workers)
-    labels = pseudo_labels(target_logits)
-    return {
-        "source_error": round(1 - accuracy(pseudo_labels(source_logits), task.source.labels), 6),
-        "target_head_source_error": round(
-            target_head_error(source_features, task.source.labels, target_features, labels, task.num_classes),
-            6,
-        ),
-        "pseudo_label_distribution": [round(float(p), 6) for p in distribution(labels, task.num_classes)],
-        "oracle": oracle_metrics(model, task, task.oracle, workers),
-    }
+    evaluation = Evaluation(model, task, workers)
+    return {**evaluation.figures(oracle=False), "oracle": evaluation.figures(oracle=True)}

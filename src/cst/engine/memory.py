@@ -7,6 +7,7 @@ from collections import deque
 import torch
 from torch import Tensor
 
+from cst.functional import pseudo_labels
 from cst.terms.contract import Step
 
 
@@ -20,20 +21,16 @@ class Memory:
         return bool(self.batches)
 
     @torch.no_grad()
-    def add(self, step: Step) -> None:
-        """Keep what the step has computed.
+    def add(self, step: Step) -> Tensor:
+        """Keep what the step has computed and return the pseudo-labels of its target batch [N].
 
         Where no term has read the target, its pass is made here, and feeds the target's batch-norm statistics.
         """
-        self.batches.append(
-            (
-                step.source.features.detach(),
-                step.labels,
-                step.target.features.detach(),
-                step.target.logits.detach().argmax(-1),
-            )
-        )
+        source, target = step.source.features.detach(), step.target.features.detach()
+        labels = pseudo_labels(step.target.logits)
+        self.batches.append((source, step.labels, target, labels))
         _ = step.source.logits  # a head with batch norm needs the source's statistics, whoever reads them
+        return labels
 
     def stacked(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Source features, source labels, target features and target pseudo-labels."""

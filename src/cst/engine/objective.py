@@ -1,4 +1,4 @@
-"""The weighted sum of a method's terms, as one module."""
+"""A model and the weighted sum of a method's terms, as one module: all that is trained, moved and checkpointed."""
 
 from __future__ import annotations
 
@@ -6,24 +6,44 @@ from torch import Tensor, nn
 
 from cst.grammar import make
 from cst.methods import Method
-from cst.models.model import Model
 from cst.terms.contract import Epoch, Network, Problem, Step, Term
 
 SOURCE = "source"
 
 
 class Objective(nn.Module):
-    """``sum_i w_i(t) term_i``; the weight of a ramped term grows linearly over the first epochs.
+    """``sum_i w_i(t) term_i`` of a model; the weight of a ramped term grows linearly over the first epochs.
 
     During the warm-up the source's loss stands alone. A head that has learned nothing gives all samples one label, and
     features that are trained on such labels may never recover.
+
+    Args:
+        method: names the terms and their weights.
+        model: what they train.
+        num_classes: K.
+        feature_dim: d.
+        num_target: samples in the target.
+        ramp_epochs: over which the weight of ramped terms grows.
+        warmup_epochs: on the source alone.
     """
 
-    def __init__(self, method: Method, problem: Problem, ramp_epochs: float, warmup_epochs: float = 0.0) -> None:
+    def __init__(
+        self,
+        method: Method,
+        model: Network,
+        *,
+        num_classes: int,
+        feature_dim: int,
+        num_target: int,
+        ramp_epochs: float = 0.0,
+        warmup_epochs: float = 0.0,
+    ) -> None:
         super().__init__()
-        self.terms = nn.ModuleDict({part.name: make(part, problem) for part in method.terms})
+        self.model = model
+        self.terms = nn.ModuleDict({part.name: make(part) for part in method.terms})
+        problem = Problem(num_classes, feature_dim, num_target, model, dict(self.items()))
         for _, term in self.items():
-            term.meet(dict(self.items()))
+            term.setup(problem)
         self.weights = {part.name: part.weight for part in method.terms}
         self.ramp_epochs, self.warmup_epochs = ramp_epochs, warmup_epochs
 
@@ -58,15 +78,10 @@ class Objective(nn.Module):
         losses["total"] = sum(parts[1:], start=parts[0])
         return losses
 
-    def attach(self, network: Network) -> None:
-        """Show every term the model."""
-        for _, term in self.items():
-            term.attach(network)
-
-    def after_step(self, network: Network) -> None:
+    def after_step(self) -> None:
         """Tell every term that the weights have changed."""
         for _, term in self.items():
-            term.after_step(network)
+            term.after_step(self.model)
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Tell every term."""
@@ -75,16 +90,5 @@ class Objective(nn.Module):
 
     def metrics(self) -> dict[str, object]:
         """What the terms have to say of the epoch."""
-        return {key: value for _, term in self.items() for key, value in term.metrics().items()}
-
-
-class Learner(nn.Module):
-    """Model and objective together: all that is trained, moved and checkpointed."""
-
-    def __init__(self, model: Model, objective: Objective) -> None:
-        super().__init__()
-        self.model, self.objective = model, objective
-
-    def forward(self, step: Step) -> dict[str, Tensor]:
-        """The losses of a step."""
-        return self.objective(step)  # type: ignore[no-any-return]
+        values = {key: value for _, term in self.items() for key, value in term.metrics().items()}
+        return {key: value.tolist() if isinstance(value, Tensor) else value for key, value in values.items()}

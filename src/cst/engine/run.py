@@ -1,44 +1,31 @@
-"""A run is a folder: configuration, metrics, checkpoint, adapted model.
+"""A run is a folder: settings, metrics, checkpoint, adapted model, figures.
 
 ::
 
-    config.yaml      the resolved configuration
-    metrics.jsonl    one JSON object for each epoch
-    checkpoint.pt    all that is needed to go on after the last finished epoch
-    model.json       what the model is: classes, input shape, backbone
-    model.pt         its weights
-    result.json      the figures of the finished run
+    config.yaml         the settings
+    metrics.jsonl       one JSON object for each epoch
+    checkpoint.pt       all that is needed to go on after the last finished epoch
+    model.json          what the model is made of and how it takes its inputs
+    model.safetensors   its weights
+    tokenizer/          of a text model
+    result.json         the figures of the finished run
+
+Every file is written aside and renamed, so that each is whole at any moment.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cst.config import Config, load_config, save_config
+from cst.config import Config, Settings, load_config
+from cst.files import reading, write_aside, write_text_aside
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn whatever goes wrong with a damaged file into one sentence that names it."""
-    try:
-        yield
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:
-        reason = type(error).__name__
-        raise ValueError(
-            f"{path} is damaged or was not written by cst ({reason}): restore it or start a new run."
-        ) from None
+LOCK = ".lock"
+CHECKPOINT = ("epochs", "objective", "optimizer", "memory", "data")
 
 
 class Run:
@@ -49,25 +36,9 @@ class Run:
         self.config_file = self.folder / "config.yaml"
         self.metrics_file = self.folder / "metrics.jsonl"
         self.checkpoint_file = self.folder / "checkpoint.pt"
+        self.weights_file = self.folder / "model.safetensors"
+        self.earlier_weights_file = self.folder / "model.pt"
         self.result_file = self.folder / "result.json"
-
-    @classmethod
-    def create(cls, folder: Path, config: Config, overwrite: bool = False) -> Run:
-        """A new run; a folder that already holds one is refused, so that nothing is lost."""
-        run = cls(folder)
-        if run.folder.exists() and not run.folder.is_dir():
-            raise ValueError(f"{folder} is a file: choose another folder for the run.")
-        if run.config_file.exists() and not overwrite:
-            raise ValueError(
-                f"{folder} already holds a run: continue it with --resume {folder}, or choose another --out."
-            )
-        run.folder.mkdir(parents=True, exist_ok=True)
-        with run.claimed():
-            pass  # nobody else is at work here
-        for old in (run.metrics_file, run.checkpoint_file, run.result_file, run.folder / "model.pt"):
-            old.unlink(missing_ok=True)
-        save_config(config, run.config_file)
-        return run
 
     @classmethod
     def open(cls, folder: Path) -> Run:
@@ -77,41 +48,81 @@ class Run:
             raise ValueError(f"{folder} is not a run: it has no config.yaml. Name a folder that 'cst train' wrote.")
         return run
 
+    @classmethod
     @contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Keep the folder for this training: two at once would mix their records."""
-        if not self.config_file.exists() or fcntl is None:
+    def begun(cls, folder: Path, settings: Settings, resume: bool, overwrite: bool) -> Iterator[Run]:
+        """A new run, or one to go on with, which belongs to this process meanwhile."""
+        run = cls.open(folder) if resume else cls(folder)
+        if run.folder.exists() and not run.folder.is_dir():
+            raise ValueError(f"{folder} is a file: choose another folder for the run.")
+        if not resume and run.config_file.exists() and not overwrite:
+            raise ValueError(
+                f"{folder} already holds a run: continue it with resume=, or choose another folder with out=."
+            )
+        run.folder.mkdir(parents=True, exist_ok=True)
+        with run.locked():
+            if resume:
+                run._check_same(settings)
+            else:
+                run._clear()
+                settings.save(run.config_file)
+            yield run
+
+    def _check_same(self, settings: Settings) -> None:
+        if changed := settings.differences(Settings.load(self.config_file)):
+            raise ValueError(
+                f"{self.folder} was started with another configuration ({', '.join(changed)}): resume it as it was."
+            )
+
+    def _clear(self) -> None:
+        files = (self.metrics_file, self.checkpoint_file, self.result_file, self.weights_file)
+        for old in (*files, self.earlier_weights_file, *self.folder.glob(".*.partial")):
+            old.unlink(missing_ok=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep the folder for this process: two at once would mix their records."""
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.folder / LOCK, timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise ValueError(
+                f"{self.folder} is being trained by another process: wait for its end, or choose another out=."
+            ) from None
+        except (OSError, NotImplementedError):  # a file system without locks
             yield
             return
-        with self.config_file.open("rb") as held:
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(
-                    f"{self.folder} is being trained by another process: wait for its end, or choose another --out."
-                ) from None
-            except OSError:  # a file system without locks
-                pass
+        try:
             yield
+        finally:
+            lock.release()
 
     @property
-    def in_hand(self) -> bool:
+    def is_locked(self) -> bool:
         """Whether a process trains here now."""
+        if not self.folder.is_dir():
+            return False
         try:
-            with self.claimed():
+            with self.locked():
                 return False
         except ValueError:
             return True
 
     @property
     def config(self) -> Config:
-        """The resolved configuration."""
+        """What the run was started with, complete, to start or to go on with."""
         return load_config(self.config_file)
 
-    def append(self, record: dict[str, Any]) -> None:
-        """Add one epoch's record."""
-        with self.metrics_file.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(record) + "\n")
+    @property
+    def settings(self) -> Settings:
+        """What the run goes by."""
+        return Settings.load(self.config_file)
+
+    def write_records(self, history: list[dict[str, Any]]) -> None:
+        """Replace the metrics by these records, one a line."""
+        write_text_aside(self.metrics_file, "".join(json.dumps(record) + "\n" for record in history))
 
     def history(self, epochs: int | None = None) -> list[dict[str, Any]]:
         """The records of the first ``epochs`` epochs."""
@@ -124,16 +135,14 @@ class Run:
     def rewind(self, epochs: int) -> list[dict[str, Any]]:
         """Forget the records after ``epochs``, which an interruption left without a checkpoint."""
         kept = self.history(epochs)
-        self.metrics_file.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
+        self.write_records(kept)
         return kept
 
     def save_checkpoint(self, state: dict[str, Any]) -> None:
         """Replace the checkpoint; an interruption leaves either the old one or the new one."""
         import torch
 
-        partial = self.checkpoint_file.with_suffix(".partial")
-        torch.save(state, partial)
-        os.replace(partial, self.checkpoint_file)
+        write_aside(self.checkpoint_file, lambda aside: torch.save(state, aside))
 
     def load_checkpoint(self) -> dict[str, Any] | None:
         """The last checkpoint, if the run got so far."""
@@ -143,12 +152,48 @@ class Run:
             return None
         with reading(self.checkpoint_file):
             state: dict[str, Any] = torch.load(self.checkpoint_file, map_location="cpu", weights_only=True)
-            needed = {key: state[key] for key in ("epochs", "learner", "optimizer", "memory")}
-            return {**needed, **{key: state[key] for key in ("data",) if key in state}}
+        if "learner" in state:
+            raise ValueError(
+                f"{self.checkpoint_file} is of an earlier version of cst, which must finish the run: begin a new one."
+            )
+        with reading(self.checkpoint_file):
+            return {key: state[key] for key in CHECKPOINT}
+
+    def save_weights(self, weights: dict[str, Any]) -> None:
+        """Write the model's weights; names that share a tensor get one each."""
+        from safetensors.torch import save_file
+
+        plain = {name: value.detach().cpu().clone().contiguous() for name, value in weights.items()}
+        write_aside(self.weights_file, lambda aside: save_file(plain, aside))
+
+    def load_weights(self) -> dict[str, Any]:
+        """The model's weights, as this version writes them or as an earlier one did."""
+        import torch
+
+        if self.weights_file.is_file():
+            from safetensors.torch import load_file
+
+            with reading(self.weights_file):
+                return dict(load_file(self.weights_file))
+        with reading(self.earlier_weights_file):
+            return dict(torch.load(self.earlier_weights_file, map_location="cpu", weights_only=True))
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a finished model lies in the folder."""
+        weights = self.weights_file.is_file() or self.earlier_weights_file.is_file()
+        return weights and (self.folder / "model.json").is_file()
 
     def save_result(self, result: dict[str, Any]) -> None:
         """Write the figures of the finished run."""
-        self.result_file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        write_text_aside(self.result_file, json.dumps(result, indent=2) + "\n")
+
+    @property
+    def finished(self) -> dict[str, Any]:
+        """The figures of a run that is known to be finished."""
+        if (result := self.result) is None:
+            raise ValueError(f"{self.folder} is not finished: continue it with resume=.")
+        return result
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -156,5 +201,5 @@ class Run:
         if not self.result_file.is_file():
             return None
         with reading(self.result_file):
-            found: dict[str, Any] = json.loads(self.result_file.read_text(encoding="utf-8"))
-            return found
+            result: dict[str, Any] = json.loads(self.result_file.read_text(encoding="utf-8"))
+            return result

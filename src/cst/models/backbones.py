@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from cst.config import Config
+from cst.hub import MINILM
 from cst.models.frozen import Frozen
-from cst.models.model import standardization
+from cst.models.model import Standardize, StandardizeEach
+from cst.models.parts import Parts
 from cst.models.pretrained import FAMILIES, NAMES, image_backbone, is_image_backbone
-from cst.models.text import MINILM, text_backbone
+from cst.models.text import text_parts
+from cst.registry import Registry
 from cst.spelling import unknown
+
+if TYPE_CHECKING:
+    from cst.models.spec import ModelSpec
 
 
 def mlp(shape: tuple[int, ...], width: int = 256) -> nn.Sequential:
@@ -104,62 +108,68 @@ def lenet(shape: tuple[int, ...]) -> nn.Sequential:
     )
 
 
-BACKBONES: dict[str, Callable[[tuple[int, ...]], nn.Module]] = {"mlp": mlp, "cnn": cnn, "dtn": dtn, "lenet": lenet}
+BACKBONES = Registry("backbone", "cst.backbones", {"mlp": mlp, "cnn": cnn, "dtn": dtn, "lenet": lenet})
+"""Backbones that start from scratch: functions of the shape of one input."""
+
+AUTO, CUSTOM = "auto", "custom"
+"""The backbone that the shape of the inputs decides, and one that is the user's own module."""
 
 
-KNOWN = ("auto", *BACKBONES, *NAMES, MINILM, *(f"{family}:NAME" for family in FAMILIES))
+def known_backbones() -> list[str]:
+    """What a backbone may be called."""
+    return [AUTO, *BACKBONES, *NAMES, MINILM, *(f"{family}:NAME" for family in FAMILIES)]
 
 
-def build_backbone(name: str, shape: tuple[int, ...]) -> nn.Module:
-    """The backbone called ``name`` for inputs of ``shape``, from scratch; ``auto`` picks by the shape."""
-    if name == "auto":
+def is_pretrained(name: str) -> bool:
+    """Whether a backbone knows something already."""
+    return name not in BACKBONES and name not in (AUTO, CUSTOM)
+
+
+def backbone_from_scratch(name: str, shape: tuple[int, ...]) -> nn.Module:
+    """The backbone called ``name`` for inputs of ``shape``; ``auto`` picks by the shape."""
+    if name == AUTO:
         name = "cnn" if len(shape) == 3 else "mlp"
     if name not in BACKBONES:
-        raise ValueError(unknown("backbone", name, KNOWN))
-    return BACKBONES[name](shape)
+        raise ValueError(unknown("backbone", name, known_backbones()))
+    return BACKBONES[name](shape)  # type: ignore[no-any-return]
 
 
-def build_network(
-    config: Config,
-    kind: str,
-    shape: tuple[int, ...],
-    standardize: Callable[[], nn.Module],
-    architecture: dict[str, Any] | None = None,
-) -> tuple[nn.Module, nn.Module, dict[str, Any]]:
-    """What happens to inputs first, the backbone that is trained, and its architecture in plain values.
+def backbone_parts(spec: ModelSpec, weights: str) -> Parts:
+    """What happens to inputs first, and the backbone that is trained.
 
     Args:
-        config: names the backbone, its weights and the layers to freeze.
-        kind: of the data.
-        shape: of one input.
-        standardize: makes the standardisation by the data for a backbone from scratch.
-        architecture: of an earlier call; the weights are then random, to be loaded by the caller.
+        spec: names the backbone, its architecture if it was built before, and the layers to freeze.
+        weights: ``"pretrained"``, ``"none"`` for random ones, or a file.
     """
-    name = config.backbone
-    if kind == "text":
-        return text_backbone(config, architecture)
-    if name in BACKBONES or name == "auto":
-        if config.freeze or config.weights not in (None, "none"):
-            raise ValueError(f"Backbone '{name}' starts from scratch: leave out --freeze and --weights.")
-        return standardization(config, standardize), build_backbone(name, shape), {}
+    name, shape = spec.backbone, spec.encoder.shape
+    if not shape:
+        return text_parts(spec, weights)
+    if not is_pretrained(name):
+        if spec.freeze or weights not in ("pretrained", "none"):
+            raise ValueError(f"Backbone '{name}' starts from scratch: leave out freeze= and weights=.")
+        return Parts(_standardization(spec, Standardize.open(shape)), backbone_from_scratch(name, shape))
     if name == MINILM:
         raise ValueError(f"Backbone '{name}' reads text, but the data are not: choose another.")
     if not is_image_backbone(name):
-        raise ValueError(unknown("backbone", name, KNOWN))
+        raise ValueError(unknown("backbone", name, known_backbones()))
     if len(shape) != 3 or shape[0] != 3:
         raise ValueError(f"Backbone '{name}' takes images in three channels, but one input has shape {shape}.")
-    described = architecture or None
-    steps = image_backbone(name, "none" if architecture is not None else config.weights, described)
-    plain = getattr(getattr(steps.layers[0], "network", None), "config", None)
-    count = config.freeze or 0
-    if count >= len(steps.layers):
+    steps = image_backbone(name, weights, spec.architecture or None)
+    network_config = getattr(getattr(steps.layers[0], "network", None), "config", None)
+    if spec.freeze >= len(steps.layers):
         most = len(steps.layers) - 1
-        advice = f"freeze at most {most}" if most else "leave out --freeze"
-        raise ValueError(f"--freeze {count} leaves nothing of '{name}' to train: {advice}.")
-    prepare = standardization(config, steps.standardize)
-    if count:
-        prepare = Frozen(nn.Sequential(prepare, *steps.layers[:count]), _is_feature_map)
-    return prepare, nn.Sequential(*steps.layers[count:]), json.loads(plain.to_json_string()) if plain else {}
+        advice = f"freeze at most {most}" if most else "leave out freeze="
+        raise ValueError(f"freeze={spec.freeze} leaves nothing of '{name}' to train: {advice}.")
+    prepare = _standardization(spec, steps.standardize())
+    if spec.freeze:
+        prepare = Frozen(nn.Sequential(prepare, *steps.layers[: spec.freeze]), _is_feature_map)
+    architecture = json.loads(network_config.to_json_string()) if network_config else {}
+    return Parts(prepare, nn.Sequential(*steps.layers[spec.freeze :]), architecture)
+
+
+def _standardization(spec: ModelSpec, usual: nn.Module) -> nn.Module:
+    """Each image by itself if the model is to do so, else as usual."""
+    return StandardizeEach() if spec.standardize == "image" else usual
 
 
 def _is_feature_map(inputs: Tensor) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from cst.config import Config
 from cst.models.batch_norm import DomainBatchNorm, has_batch_norm, per_domain, untracked
 from cst.models.frozen import Frozen
+
+if TYPE_CHECKING:
+    from cst.models.spec import ModelSpec
 
 
 class Standardize(nn.Module):
@@ -24,6 +27,19 @@ class Standardize(nn.Module):
         self.register_buffer("mean", mean)
         self.register_buffer("std", std)
 
+    @classmethod
+    def open(cls, shape: tuple[int, ...]) -> Standardize:
+        """For inputs of a shape, by feature for vectors, by channel for images; the constants come later."""
+        constants = (shape[0], 1, 1) if len(shape) == 3 else shape
+        return cls(torch.zeros(constants), torch.ones(constants))
+
+    def fit(self, inputs: Tensor) -> None:
+        """Take the constants from some inputs [N, ...]; what does not vary is only moved."""
+        over = (0, 2, 3) if inputs.ndim == 4 else (0,)
+        std = inputs.std(over, keepdim=True, correction=0)[0]
+        self.mean = inputs.mean(over, keepdim=True)[0]
+        self.std = torch.where(std > 1e-6, std, torch.ones_like(std))
+
     def forward(self, inputs: Tensor) -> Tensor:
         """Standardize a batch."""
         return (inputs - self.mean) / self.std
@@ -35,11 +51,6 @@ class StandardizeEach(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Standardize a batch; an image of one colour becomes zero."""
         return nn.functional.layer_norm(inputs, inputs.shape[1:])
-
-
-def standardization(config: Config, usual: Callable[[], nn.Module]) -> nn.Module:
-    """What standardises the inputs: each image itself if the configuration asks for it, else the usual."""
-    return StandardizeEach() if config.standardize == "image" else usual()
 
 
 class NormalizedFeatures(nn.Module):
@@ -89,8 +100,11 @@ class Model(nn.Module):
         source_head: maps features to logits [N, K].
         batch_norm: ``"joint"`` for one set of statistics over both domains in one concatenated pass,
             ``"per-domain"`` for a set each.
-        prepare: what happens to raw inputs first.
+        prepare: what happens to encoded inputs first.
     """
+
+    spec: ModelSpec
+    """What it is made of, where `ModelSpec.build` made it."""
 
     def __init__(
         self,

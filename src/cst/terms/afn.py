@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from cst.terms.contract import Problem, Step, Term
+from cst.terms.contract import Step, Term
 
 
 class AFN(Term):
-    """``E (||z|| - (||z||_before + step))^2`` on both domains: every norm is asked to grow by ``step``."""
+    """``E (||z|| - (||z||_before + step))^2`` on both domains: every norm is asked to grow by ``step``.
 
-    def __init__(self, problem: Problem, step: float = 1.0) -> None:
-        super().__init__(problem)
+    Args:
+        step: by how much.
+
+    The norm before is a constant with the value of the norm itself, so the loss is ``2 step^2`` at any weights; what
+    it does lies in its gradient.
+
+    >>> from cst.terms.example import loss_on_example
+    >>> round(loss_on_example(AFN(step=2.0)), 3)
+    8.0
+    """
+
+    def __init__(self, step: float = 1.0) -> None:
+        super().__init__()
         self.step = step
 
     def forward(self, step: Step) -> Tensor:
-        """The sum over the two domains."""
+        """The sum over the two domains, a scalar, of features [N, d] each."""
         return self._grow(step.source.features) + self._grow(step.target.features)
 
     def _grow(self, features: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ class Batch:
     target_indices: Tensor
     strong: Tensor | None = None
     augment: Callable[[Tensor], Tensor] | None = None
-    """Draws further strong views, for terms that need several."""
+    """Draws further strong augmentations, for terms that need several."""
 
 
 class _Pass:
@@ -116,6 +116,16 @@ class Step:
         progress: the same as a share of the whole run, 0 to 1.
         track: whether the passes update running statistics (the second pass of SAM does not).
         phase: which part of an alternating update this is; ``"all"`` where there is one part only.
+
+    Attributes:
+        source: the view of the source: ``inputs``, ``features`` [N, d], ``logits`` and ``probs`` [N, K].
+        labels: of the source [N].
+        target: the view of the target, which knows the positions (``indices``) of its samples as well.
+
+    >>> from cst.terms.example import example_step
+    >>> step = example_step()
+    >>> step.source.logits.shape, step.target.indices[:3].tolist()
+    (torch.Size([12, 3]), [0, 1, 2])
     """
 
     def __init__(
@@ -156,36 +166,68 @@ class Step:
         return Step(self.network, self.batch, self.views, self.epochs, self.progress, False, phase or self.phase)
 
 
+class WholeDomain(Protocol):
+    """A view of all samples of a domain in their order, in evaluation mode; computed on demand, once."""
+
+    @property
+    def features(self) -> Tensor:
+        """``h_phi(x)`` [N, d]."""
+
+    @property
+    def logits(self) -> Tensor:
+        """``g_theta_s(h_phi(x))`` [N, K]."""
+
+
 @dataclass(frozen=True)
 class Epoch:
-    """What a term may see when an epoch starts.
+    """What a term or a sampling rule may see when an epoch starts. What nobody asks for is not computed.
 
-    ``features`` gives source features, source labels and target features gathered while training
-    went on; ``target_logits`` classifies the whole target in order.
+    Attributes:
+        number: of the epoch, from 0.
+        total: how many epochs the run has.
+        network: the model at its present weights.
+        source: the view of the whole source at these weights.
+        target: the view of the whole target.
+        gathered: gives source features, source labels and target features as they were gathered while training went
+            on, a thousand of each.
     """
 
     number: int
     total: int
-    features: Callable[[], tuple[Tensor, Tensor, Tensor]]
-    target_logits: Callable[[], Tensor]
+    network: Network
+    source: WholeDomain
+    target: WholeDomain
+    gathered: Callable[[], tuple[Tensor, Tensor, Tensor]]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The sizes that a term may need when it is made."""
+    """What a term may know when it is set up: sizes, the freshly made model, and the other terms."""
 
     num_classes: int
     feature_dim: int
     num_target: int
+    network: Network
+    terms: Mapping[str, Term]
 
 
 class Term(nn.Module):
-    """A summand of the objective; it may own parameters and buffers, which are trained and checkpointed."""
+    """A summand of the objective; it may own parameters and buffers, which are trained and checkpointed.
+
+    A term's options are the arguments of its ``__init__``. What depends on the problem is made in `setup`.
+
+    >>> from cst.terms.example import loss_on_example
+    >>> class Length(Term):
+    ...     def forward(self, step):
+    ...         return step.target.features.square().mean()
+    >>> 0 < loss_on_example(Length()) < 1
+    True
+    """
 
     views: ClassVar[tuple[str, ...]] = ("source", "target")
     """The views it reads."""
-    random_views: ClassVar[bool] = False
-    """Whether it needs random views of the inputs."""
+    augments: ClassVar[bool] = False
+    """Whether it needs random augmentations of the inputs."""
     perturbs: ClassVar[bool] = False
     """Whether it adds perturbations to the inputs, or to the word vectors of text."""
     mixes: ClassVar[bool] = False
@@ -193,19 +235,14 @@ class Term(nn.Module):
     ramped: ClassVar[bool] = False
     """Whether its weight grows from zero over the first epochs."""
 
-    def __init__(self, problem: Problem) -> None:
+    num_classes: int
+
+    def __init__(self) -> None:
         super().__init__()
-        self.problem = problem
 
-    def options(self) -> dict[str, Any]:
-        """Settings that other terms may want to share."""
-        return {}
-
-    def meet(self, others: Mapping[str, Term]) -> None:
-        """Called once with all terms of the objective."""
-
-    def attach(self, network: Network) -> None:
-        """Called once before training, with the freshly made model: the place to copy a part of it."""
+    def setup(self, problem: Problem) -> None:
+        """Called once before training: the place to make parameters, or to copy a part of the model."""
+        self.num_classes = problem.num_classes
 
     def forward(self, step: Step) -> Tensor:
         """The loss of this step, a scalar."""
@@ -221,6 +258,6 @@ class Term(nn.Module):
     def after_step(self, network: Network) -> None:
         """Called after every step, at the new weights."""
 
-    def metrics(self) -> dict[str, object]:
+    def metrics(self) -> dict[str, Any]:
         """What the epoch's record should say of this term, beside its loss."""
         return {}

@@ -1,37 +1,54 @@
-"""FixMatch: the confident label of the weak view teaches the strong view (Sohn et al., 2020)."""
+"""FixMatch: a confident label teaches the strong augmentation of the same sample (Sohn et al., 2020)."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor
 
 from cst.functional import pseudo_labels
-from cst.terms.contract import Problem, Step, Term
+from cst.terms.contract import Epoch, Step, Term
 
 
 class FixMatch(Term):
-    """``mean_i [max p_i >= threshold] CE(strong_i, argmax p_i)``, the mean taken over the whole batch."""
+    """``mean_i [max p_i >= threshold] CE(strong_i, argmax p_i)``, the mean taken over the whole batch.
+
+    Args:
+        threshold: the confidence from which a label counts.
+
+    A threshold that nobody reaches leaves nothing to learn; one that everybody reaches keeps the whole batch.
+
+    >>> from cst.terms.example import loss_on_example
+    >>> loss_on_example(FixMatch(threshold=1.1))
+    0.0
+    >>> fixmatch = FixMatch(threshold=0.0)
+    >>> loss_on_example(fixmatch) > 0, fixmatch.metrics()
+    (True, {'fixmatch_share': 1.0})
+    """
 
     views = ("source", "target", "strong")
-    random_views = True
+    augments = True
 
-    def __init__(self, problem: Problem, threshold: float = 0.95) -> None:
-        super().__init__(problem)
+    def __init__(self, threshold: float = 0.95) -> None:
+        super().__init__()
         self.threshold = threshold
-        self.confident, self.seen = 0.0, 0
+        self.confident: Tensor | int = 0
+        self.seen = 0
 
-    def start_epoch(self, epoch: object) -> None:
+    def start_epoch(self, epoch: Epoch) -> None:
         """Count the confident samples afresh."""
-        self.confident, self.seen = 0.0, 0
+        self.confident, self.seen = 0, 0
 
     def forward(self, step: Step) -> Tensor:
-        """Masked cross-entropy of the strong view."""
-        confident = (step.target.probs.detach().amax(-1) >= self.threshold).to(step.target.probs.dtype)
-        self.confident += float(confident.sum())
+        """Masked cross-entropy of the strongly augmented target, a scalar."""
+        confident = step.target.probs.detach().amax(-1) >= self.threshold
+        # The sum stays on its device until the metrics are asked for: a step does not wait for it.
+        self.confident = self.confident + confident.sum()
         self.seen += len(confident)
         loss = F.cross_entropy(step.strong.logits, pseudo_labels(step.target.logits), reduction="none")
-        return (loss * confident).mean()
+        return (loss * confident.to(step.target.probs.dtype)).mean()
 
-    def metrics(self) -> dict[str, object]:
+    def metrics(self) -> dict[str, Any]:
         """The share of the target that passed the threshold."""
-        return {"fixmatch_share": round(self.confident / max(self.seen, 1), 4)}
+        return {"fixmatch_share": round(float(self.confident) / max(self.seen, 1), 4)}

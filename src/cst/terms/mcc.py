@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from cst.terms.confusion import Confusion
-from cst.terms.contract import Problem
 
 
 class MCC(Confusion):
-    """The mean off-diagonal mass of the class-confusion matrix: the published "Tsallis" entropy at alpha = 2 over K."""
+    """The mean off-diagonal mass of the class-confusion matrix: the published "Tsallis" entropy at alpha = 2 over K.
 
-    def __init__(self, problem: Problem, temperature: float = 2.5) -> None:
-        super().__init__(problem, alpha=2.0, temperature=temperature)
+    Args:
+        temperature: by which the logits are divided.
+
+    >>> from cst.terms.example import loss_on_example
+    >>> loss_on_example(MCC(temperature=2.0)) == loss_on_example(Confusion(alpha=2.0, temperature=2.0))
+    True
+    """
+
+    def __init__(self, temperature: float = 2.5) -> None:
+        super().__init__(alpha=2.0, temperature=temperature)

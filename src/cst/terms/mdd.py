@@ -20,23 +20,35 @@ class MDD(Term):
     The backbone gets the reversed gradient; the source head gets none.
 
     Args:
-        problem: sizes.
         margin: gamma, the weight of the source part.
         strength: scale of the reversed gradient at the end of training.
         present: mask the classes that do not occur among the batch's source labels, as implicit
             alignment does together with the sampling rule ``ia``.
+
+    The strength changes the gradient and not the loss, which grows with the margin in proportion.
+
+    >>> from cst.terms.example import loss_on_example
+    >>> loss_on_example(MDD(strength=0.1)) == loss_on_example(MDD(strength=1.0))
+    True
+    >>> none, two, four = (loss_on_example(MDD(margin=margin)) for margin in (0.0, 2.0, 4.0))
+    >>> none > 0, abs((four - none) - 2 * (two - none)) < 1e-4
+    (True, True)
     """
 
-    def __init__(self, problem: Problem, margin: float = 4.0, strength: float = 0.1, present: bool = False) -> None:
-        super().__init__(problem)
+    def __init__(self, margin: float = 4.0, strength: float = 0.1, present: bool = False) -> None:
+        super().__init__()
         self.margin, self.strength, self.present = margin, strength, present
+
+    def setup(self, problem: Problem) -> None:
+        """Make the adversary f': features [N, d] -> logits [N, K]."""
+        super().setup(problem)
         # Two layers, as its authors have it: a linear adversary lags behind the backbone, and the game diverges.
         self.adversary = nn.Sequential(
             nn.Linear(problem.feature_dim, WIDTH), nn.ReLU(), nn.Linear(WIDTH, problem.num_classes)
         )
 
     def forward(self, step: Step) -> Tensor:
-        """The disparity, to be minimised by the adversary and maximised by the backbone."""
+        """The disparity, a scalar, to be minimised by the adversary and maximised by the backbone."""
         scale = self.strength * warm_start(step.progress)
         absent = self._absent(step.labels)
         losses = []
@@ -47,7 +59,8 @@ class MDD(Term):
         return self.margin * losses[0] + losses[1]
 
     def _absent(self, labels: Tensor) -> Tensor:
-        absent = torch.zeros(self.problem.num_classes, dtype=torch.bool, device=labels.device)
+        """Which classes [K] are masked."""
+        absent = torch.zeros(self.num_classes, dtype=torch.bool, device=labels.device)
         if self.present:
             absent[:] = True
             absent[labels] = False

@@ -7,11 +7,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cst.functional import ridge_head
-from cst.terms.contract import Epoch, Network, Problem, Step, Term
+from cst.terms.contract import Epoch, Problem, Step, Term
 
 
 def transport_plan(cost: Tensor) -> Tensor:
-    """The plan [N, M] of least cost between two uniform distributions."""
+    """The plan [N, M] of least cost [N, M] between two uniform distributions.
+
+    >>> transport_plan(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]])
+    """
     import ot
 
     n, m = cost.shape
@@ -24,7 +29,12 @@ def _numpy(cost: Tensor):  # type: ignore[no-untyped-def]
 
 
 def separability(source: Tensor, target: Tensor) -> float:
-    """``2 (1 - 2 error)`` of a linear classifier that tells source from target: 0 alike, 2 apart."""
+    """``2 (1 - 2 error)`` of a linear classifier that tells source [N, d] from target [M, d]: 0 alike, 2 apart.
+
+    >>> samples = torch.tensor([[0.0], [1.0]])
+    >>> separability(samples, samples + 9), separability(samples, samples)
+    (2.0, 0.0)
+    """
     features = F.pad(torch.cat([source, target]), (0, 1), value=1.0)
     sides = torch.cat([torch.ones(len(source)), -torch.ones(len(target))]).to(features).unsqueeze(1)
     scores = features @ ridge_head(features, sides, l2=1.0)
@@ -42,53 +52,69 @@ class RWOT(Term):
     class centres and keeps the centres apart. Distances are divided by the length of the features.
 
     Args:
-        problem: sizes.
         transport: weight of the transport.
         centres: weight of the centres' part.
         temperature: of the predictions in Q.
         apart: the squared distance below which centres repel each other.
+
+    >>> from cst.terms.example import loss_on_example
+    >>> both, first, second = (loss_on_example(RWOT(t, c)) for t, c in ((0.5, 0.1), (0.5, 0.0), (0.0, 0.1)))
+    >>> first > 0, second > 0, abs(both - (first + second)) < 1e-5
+    (True, True, True)
     """
 
     ramped = True
 
     def __init__(
-        self,
-        problem: Problem,
-        transport: float = 0.5,
-        centres: float = 0.1,
-        temperature: float = 1.0,
-        apart: float = 2.0,
+        self, transport: float = 0.5, centres: float = 0.1, temperature: float = 1.0, apart: float = 2.0
     ) -> None:
-        super().__init__(problem)
+        super().__init__()
         self.transport, self.centres, self.temperature, self.apart = transport, centres, temperature, apart
+
+    def setup(self, problem: Problem) -> None:
+        """Make room for the distance of the domains in each class [K]."""
+        super().setup(problem)
         self.distance: Tensor
         self.register_buffer("distance", torch.ones(problem.num_classes))
 
-    def attach(self, network: Network) -> None:
-        """Remember the model, whose head labels the gathered features."""
-        self.network = [network]
-
     @torch.no_grad()
     def start_epoch(self, epoch: Epoch) -> None:
-        """Measure, class by class, how far apart the domains are."""
-        source, labels, target = epoch.features()
-        predicted = self.network[0].classify(target, "target", False).argmax(-1)
-        for c in range(self.problem.num_classes):
-            own_source, own_target = source[labels == c], target[predicted == c]
-            if len(own_source) and len(own_target):
-                self.distance[c] = separability(own_source, own_target)
+        """Measure, class by class, how far apart the domains are; the model's head labels the gathered features."""
+        source, labels, target = epoch.gathered()
+        predicted = epoch.network.classify(target, "target", False).argmax(-1)
+        for c in range(self.num_classes):
+            source_of_class, target_of_class = source[labels == c], target[predicted == c]
+            if len(source_of_class) and len(target_of_class):
+                self.distance[c] = separability(source_of_class, target_of_class)
 
     def reliability(self, features: Tensor, logits: Tensor, centres: Tensor, within: float) -> Tensor:
-        """Q [M, K] of target samples, rows summing to one; ``within`` is the squared spread of a class."""
+        """Q [M, K] of target samples, rows summing to one.
+
+        Args:
+            features: of the target [M, d].
+            logits: of the target [M, K].
+            centres: of the source's classes [K, d].
+            within: the squared spread of a class.
+
+        Where the domains are not apart at all, the predictions decide alone.
+
+        >>> from cst.terms.example import loss_on_example
+        >>> rwot = RWOT()
+        >>> _ = loss_on_example(rwot)  # sets it up for 5 features and 3 classes
+        >>> _ = rwot.distance.fill_(0.0)
+        >>> logits = torch.tensor([[0.1, 0.2, 0.7]]).log()
+        >>> rwot.reliability(torch.zeros(1, 5), logits, torch.eye(3, 5), within=1.0)
+        tensor([[0.1000, 0.2000, 0.7000]])
+        """
         by_centre = (-torch.cdist(features, centres).square() / within).softmax(-1)
         by_prediction = (logits / self.temperature).softmax(-1)
         mixed = self.distance * by_centre + (2 - self.distance) * by_prediction
         return mixed / mixed.sum(-1, keepdim=True)
 
     def forward(self, step: Step) -> Tensor:
-        """Transport and centres."""
-        z_s, z_t, labels, width = step.source.features, step.target.features, step.labels, self.problem.feature_dim
-        onehot = F.one_hot(labels, self.problem.num_classes).to(z_s.dtype)
+        """Transport and centres, a scalar of source features [N, d] and target features [M, d]."""
+        z_s, z_t, labels, width = step.source.features, step.target.features, step.labels, step.source.features.shape[1]
+        onehot = F.one_hot(labels, self.num_classes).to(z_s.dtype)
         counts = onehot.sum(0)
         centres = onehot.T @ z_s / counts.clamp_min(1).unsqueeze(1)
         spread = (z_s - centres[labels]).square().sum(1).mean()

@@ -15,28 +15,45 @@ class STAR(MCD):
 
     Each pass draws two heads anew, by reparameterisation, so that the gradient reaches mean and
     variance. Predictions use the mean.
+
+    At the start the variance is small, and both drawn heads are near the model's own.
+
+    >>> from cst.terms.example import loss_on_example
+    >>> from cst.terms.source import Source
+    >>> abs(loss_on_example(STAR()) - 2 * loss_on_example(Source())) < 0.5
+    True
+    >>> 0 < loss_on_example(STAR(), phase="features") < 0.2
+    True
     """
 
-    def attach(self, network: Network) -> None:
+    def _add_heads(self, network: Network) -> None:
         """Start with a small variance."""
         layer = network.head
         if type(layer) is not nn.Linear:
-            raise ValueError("star needs a linear head: leave out --bottleneck and --head.")
+            raise ValueError("star needs a linear head: leave out bottleneck= and head=.")
         self.spread = nn.Parameter(torch.full_like(layer.weight, -3.0))
 
     def draw(self, network: Network) -> tuple[Tensor, Tensor]:
-        """One head: a drawn weight and the common bias."""
+        """One head: a drawn weight [K, d] and the common bias [K].
+
+        >>> from cst.terms.example import ExampleNetwork, loss_on_example
+        >>> star = STAR()
+        >>> _ = loss_on_example(star)  # sets it up
+        >>> weight, bias = star.draw(ExampleNetwork())
+        >>> weight.shape, bias.shape
+        (torch.Size([3, 5]), torch.Size([3]))
+        """
         layer = network.head
         assert isinstance(layer, nn.Linear)
         return layer.weight + F.softplus(self.spread) * torch.randn_like(layer.weight), layer.bias
 
     def outputs(self, step: Step, domain: str) -> tuple[Tensor, Tensor]:
-        """Logits of two drawn heads."""
+        """Logits [N, K] of two drawn heads."""
         features = (step.source if domain == "source" else step.target).features
         first, second = (F.linear(features, *self.draw(step.network)) for _ in range(2))
         return first, second
 
     def source_loss(self, step: Step) -> Tensor:
-        """Cross-entropy of both drawn heads."""
+        """Cross-entropy of both drawn heads, a scalar."""
         first, second = self.outputs(step, "source")
         return F.cross_entropy(first, step.labels) + F.cross_entropy(second, step.labels)

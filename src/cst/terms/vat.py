@@ -8,19 +8,35 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cst.terms.contract import Problem, Step, Term
+from cst.terms.contract import Step, Term
 from cst.tokens import present
 
 RADIUS, TOKEN_RADIUS = 0.2, 0.005
 
 
 def divergence(expected: Tensor, logits: Tensor) -> Tensor:
-    """``KL(p || q)``, mean over rows, of probabilities ``p`` and the softmax of ``logits``."""
+    """``KL(p || q)``, mean over rows, of probabilities ``p`` and the softmax of ``logits``.
+
+    Args:
+        expected: p [N, K].
+        logits: of q [N, K].
+
+    Returns:
+        A scalar. A certain prediction is ``log 2`` away from that of a coin.
+
+    >>> divergence(torch.tensor([[1.0, 0.0]]), torch.zeros(1, 2))
+    tensor(0.6931)
+    """
     return F.kl_div(logits.log_softmax(-1), expected, reduction="batchmean")
 
 
 def unit(direction: Tensor) -> Tensor:
-    """Each sample's direction at unit length."""
+    """Each sample's direction [N, ...] at unit length.
+
+    >>> unit(torch.tensor([[3.0, 4.0], [0.0, 2.0]]))
+    tensor([[0.6000, 0.8000],
+            [0.0000, 1.0000]])
+    """
     length: Tensor = direction.flatten(1).norm(dim=1).clamp_min(1e-12)
     return direction / length.view(-1, *[1] * (direction.ndim - 1))
 
@@ -28,7 +44,23 @@ def unit(direction: Tensor) -> Tensor:
 def adversarial_direction(
     logits_of: Callable[[Tensor], Tensor], shape: Tensor, probs: Tensor, small: Tensor | float, iterations: int
 ) -> Tensor:
-    """The unit direction of each sample that changes ``logits_of(shift)`` most, by power iteration."""
+    """The unit direction of each sample that changes ``logits_of(shift)`` most, by power iteration.
+
+    Args:
+        logits_of: shifts [N, ...] -> logits [N, K].
+        shape: a tensor of the shape of the shifts [N, ...].
+        probs: predictions without a shift [N, K].
+        small: length of the shifts that are tried.
+        iterations: of the power method.
+
+    Returns:
+        Directions [N, ...]. Where the first input alone matters, the direction is along the first axis.
+
+    >>> weight = torch.tensor([[5.0, -5.0], [0.0, 0.0]])
+    >>> direction = adversarial_direction(lambda r: r @ weight, torch.zeros(1, 2), torch.full((1, 2), 0.5), 0.1, 1)
+    >>> bool(torch.allclose(direction.abs(), torch.tensor([[1.0, 0.0]])))
+    True
+    """
     direction = unit(torch.randn_like(shape))
     for _ in range(iterations):
         probe = (small * direction).requires_grad_()
@@ -38,7 +70,17 @@ def adversarial_direction(
 
 
 def spread(inputs: Tensor) -> Tensor:
-    """Standard deviation over the batch: of each feature for vectors and tokens, of each channel for images."""
+    """Standard deviation over the batch: of each feature for vectors and tokens, of each channel for images.
+
+    Args:
+        inputs: vectors [N, d], token vectors [N, L, d], or images [N, C, H, W].
+
+    Returns:
+        [1, d], [1, 1, d] or [1, C, 1, 1].
+
+    >>> spread(torch.tensor([[0.0, 5.0], [2.0, 5.0]]))
+    tensor([[1., 0.]])
+    """
     if inputs.ndim == 3:
         known = inputs[present(inputs)]
         return known.std(0, correction=0).view(1, 1, -1)
@@ -47,7 +89,19 @@ def spread(inputs: Tensor) -> Tensor:
 
 
 def sizes(inputs: Tensor) -> Tensor:
-    """How many values each sample has, as a column that multiplies the batch; missing tokens do not count."""
+    """How many values each sample has, as a column that multiplies the batch; missing tokens do not count.
+
+    Args:
+        inputs: vectors [N, d], token vectors [N, L, d], or images [N, C, H, W].
+
+    Returns:
+        [N, 1, ...], with as many dimensions as the inputs.
+
+    >>> tokens = torch.zeros(2, 3, 4)
+    >>> tokens[1, 2] = torch.nan  # the second sequence has two tokens
+    >>> sizes(tokens).flatten(), sizes(torch.zeros(1, 7))
+    (tensor([12.,  8.]), tensor([[7.]]))
+    """
     values = torch.full((len(inputs),), float(inputs[0].numel()), device=inputs.device)
     if inputs.ndim == 3:
         values = present(inputs).sum(1) * float(inputs.shape[-1])
@@ -61,23 +115,27 @@ class VAT(Term):
     input: ``|r / std| = radius * sqrt(D)`` for inputs of D values.
 
     Args:
-        problem: sizes.
         radius: the share; 0.2, or 0.005 for the word vectors of text, which are many and meet in one mean.
         iterations: of the power method.
         source: smooth the source too, as VADA does.
+
+    A perturbation of no length changes nothing; a longer one changes more.
+
+    >>> from cst.terms.example import loss_on_example
+    >>> none, short, long = (loss_on_example(VAT(radius=radius)) for radius in (0.0, 0.1, 0.2))
+    >>> abs(none) < 1e-6, none < short < long
+    (True, True)
     """
 
     ramped = True
     perturbs = True
 
-    def __init__(
-        self, problem: Problem, radius: float | None = None, iterations: int = 1, source: bool = False
-    ) -> None:
-        super().__init__(problem)
+    def __init__(self, radius: float | None = None, iterations: int = 1, source: bool = False) -> None:
+        super().__init__()
         self.radius, self.iterations, self.source = radius, iterations, source
 
     def forward(self, step: Step) -> Tensor:
-        """The divergence at the worst perturbation."""
+        """The divergence at the worst perturbation, a scalar."""
         views = [(step.target, "target")] + ([(step.source, "source")] if self.source else [])
         with step.network.without_dropout():  # or the direction that changes most would be the one of the noise
             losses = [self._smoothness(step, view.inputs, domain) for view, domain in views]

@@ -27,7 +27,11 @@ def theorem_1(cycle_source_error: float, disagreement: float, robustness: float,
 
 
 def smaller(q: float, epsilon: float) -> float:
-    """``min(epsilon, q)``, both between 0 and 1."""
+    """``min(epsilon, q)``, both between 0 and 1.
+
+    >>> smaller(q=0.05, epsilon=0.1)
+    0.05
+    """
     for name, value in (("q", q), ("epsilon", epsilon)):
         if not 0 < value < 1:
             raise ValueError(f"{name} must lie between 0 and 1, got {value}.")
@@ -35,16 +39,23 @@ def smaller(q: float, epsilon: float) -> float:
 
 
 def margin_of(scores: Tensor, labels: Tensor) -> Tensor:
-    """``M(v, y) = v_y - max_{y' != y} v_y'``: scores [..., K], labels [...] -> [...]; positive where y wins."""
-    own = scores.gather(-1, labels.unsqueeze(-1))
+    """``M(v, y) = v_y - max_{y' != y} v_y'``: scores [..., K], labels [...] -> [...]; positive where y wins.
+
+    >>> margin_of(torch.tensor([[0.5, 0.25, 0.25]]), torch.tensor([1]))
+    tensor([-0.2500])
+    """
+    label_scores = scores.gather(-1, labels.unsqueeze(-1))
     others = scores.scatter(-1, labels.unsqueeze(-1), -torch.inf)
-    return own.squeeze(-1) - others.amax(-1)
+    return label_scores.squeeze(-1) - others.amax(-1)
 
 
 def ramp(margins: Tensor, gamma: float) -> Tensor:
     """1 for margins up to 0, then falling to 0 at ``gamma``.
 
     It is to be taken of the margin itself: of minus the margin, as printed, it would be 1 for confident right answers.
+
+    >>> ramp(torch.tensor([-1.0, 0.25, 1.0]), gamma=0.5)
+    tensor([1.0000, 0.5000, 0.0000])
     """
     if gamma <= 0:
         raise ValueError(f"gamma must be positive, got {gamma}.")
@@ -56,6 +67,11 @@ def margin_loss(scores: Tensor, labels: Tensor, gamma: float, weights: Tensor | 
 
     With the labels of a dataset it is the cycle loss ``L_P,gamma(f_t)``; with the predictions of ``f_s`` on the target
     the target loss ``L_Q,gamma(f_t, f_s)``.
+
+    One of two predictions is wrong, both with a margin beyond gamma:
+
+    >>> margin_loss(torch.tensor([[0.75, 0.25], [0.25, 0.75]]), torch.tensor([0, 0]), gamma=0.1)
+    tensor(0.5000)
     """
     return mean(ramp(margin_of(scores, labels), gamma), weights)
 
@@ -67,12 +83,19 @@ def robustness_from_confidence(mean_margin: float, lipschitz: float, radius: flo
         mean_margin: of scores in [0, 1], under half of P and half of Q.
         lipschitz: of each score.
         radius: of a neighbourhood.
+
+    >>> round(robustness_from_confidence(0.95, lipschitz=0.5, radius=0.5), 3)
+    0.1
     """
     return (1 - mean_margin) / _slack(lipschitz, radius)
 
 
 def tau(lipschitz: float, radius: float, q: float, epsilon: float) -> float:
-    """``(1 - 2 L xi) min(epsilon, q)``: what Lemma 3 in Theorem 1 gives. Printed is ``1 - 2 L xi min(epsilon, q)``."""
+    """``(1 - 2 L xi) min(epsilon, q)``: what Lemma 3 in Theorem 1 gives. Printed is ``1 - 2 L xi min(epsilon, q)``.
+
+    >>> round(tau(lipschitz=0.5, radius=0.5, q=0.05, epsilon=0.1), 3)
+    0.025
+    """
     return _slack(lipschitz, radius) * smaller(q, epsilon)
 
 
@@ -110,6 +133,12 @@ def cst_objective(
         tau: from :func:`tau`.
         source_weights: of the source's samples, summing to one.
         target_weights: of the target's.
+
+    The margins are 1 on the source and 1/2 on the target, so that only the confidence is short of 1, by 1/4:
+
+    >>> scores, labels = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1])
+    >>> cst_objective(scores, labels, torch.tensor([[0.75, 0.25]]), torch.tensor([0]), gamma=0.1, tau=0.5).total
+    tensor(0.5000)
     """
     confidence = mean(margin(source_scores), source_weights) / 2 + mean(margin(target_scores), target_weights) / 2
     return Objective(
@@ -120,7 +149,11 @@ def cst_objective(
 
 
 def mean(values: Tensor, weights: Tensor | None = None) -> Tensor:
-    """The mean over the last dimension, or the sum under weights that sum to one."""
+    """The mean over the last dimension, or the sum under weights that sum to one.
+
+    >>> mean(torch.tensor([1.0, 3.0]), torch.tensor([0.75, 0.25]))
+    tensor(1.5000)
+    """
     return values.mean(-1) if weights is None else (values * weights).sum(-1)
 
 

@@ -23,12 +23,25 @@ MOST_POINTS = 18
 
 
 def neighbours_within(points: Tensor, radius: float) -> Tensor:
-    """Which points [N, d] lie within ``radius`` of one another: [N, N]."""
+    """Which points [N, d] lie within ``radius`` of one another: [N, N].
+
+    >>> neighbours_within(torch.tensor([[0.0], [1.0], [5.0]]), radius=1.5)
+    tensor([[ True,  True, False],
+            [ True,  True, False],
+            [False, False,  True]])
+    """
     return torch.cdist(points, points) <= radius
 
 
 def exact_expansion(masses: Tensor, neighbours: Tensor, q: float) -> float:
-    """The constant over all subsets, for at most :data:`MOST_POINTS` points."""
+    """The constant over all subsets, for at most :data:`MOST_POINTS` points.
+
+    Four points in a row: the worst set is an end, whose boundary is the one point beside it.
+
+    >>> neighbours = neighbours_within(torch.arange(4.0).unsqueeze(1), radius=1.5)
+    >>> exact_expansion(torch.full((4,), 0.25, dtype=torch.float64), neighbours, q=0.1)
+    0.25
+    """
     count = len(masses)
     if count > MOST_POINTS:
         raise ValueError(f"{count} points have too many subsets: {MOST_POINTS} is the most, or use estimate_expansion.")
@@ -44,6 +57,12 @@ def estimate_expansion(
 
     Candidates are growing balls around ``seeds`` random points, measured in steps from neighbour to neighbour, sweeps
     along the graph's slowest vectors (spectral cuts), and unions of its components.
+
+    Two pairs out of each other's reach: a pair does not expand.
+
+    >>> neighbours = neighbours_within(torch.tensor([[0.0], [1.0], [5.0], [6.0]]), radius=1.5)
+    >>> estimate_expansion(torch.full((4,), 0.25, dtype=torch.float64), neighbours, q=[0.1, 0.3])
+    [0.0, 0.0]
     """
     generator = torch.Generator().manual_seed(seed)
     starts = torch.randperm(len(masses), generator=generator)[:seeds]
@@ -104,8 +123,7 @@ def _component_orders(masses: Tensor, neighbours: Tensor) -> list[Tensor]:
     """Components one after the other, from the lightest and from the heaviest."""
     from scipy.sparse.csgraph import connected_components
 
-    _, found = connected_components(neighbours.numpy(), directed=False)
-    component = torch.from_numpy(found).long()
+    component = torch.from_numpy(connected_components(neighbours.numpy(), directed=False)[1]).long()
     weight = torch.zeros(int(component.max()) + 1, dtype=masses.dtype).index_add_(0, component, masses)
     rank = weight.argsort(stable=True).argsort()[component]
     return [rank.argsort(descending=down, stable=True) for down in (False, True)]

@@ -14,8 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cst.data.domains import UNKNOWN, Samples, Task
-from cst.engine.evaluation import predict
+from cst.data.labels import UNKNOWN
+from cst.data.samples import Samples
+from cst.data.task import EncodedTask
+from cst.engine.evaluation import DomainView
 from cst.functional import margin, pseudo_labels, ridge_head
 from cst.models.model import Model
 from cst.theory.bound import cst_objective, robustness_from_confidence, smaller, tau, theorem_1
@@ -76,13 +78,13 @@ class Report:
 
     def record(self) -> dict[str, Any]:
         """For JSON; oracle figures under a key of their own."""
-        found = asdict(self)
-        oracle = {key.removeprefix("oracle_"): found.pop(key) for key in ("oracle_error", "oracle_class_gap")}
-        return {**found, "oracle": {key: value for key, value in oracle.items() if value is not None}}
+        figures = asdict(self)
+        oracle = {key.removeprefix("oracle_"): figures.pop(key) for key in ("oracle_error", "oracle_class_gap")}
+        return {**figures, "oracle": {key: value for key, value in oracle.items() if value is not None}}
 
 
 def bound_report(
-    model: Model, task: Task, q: float = 0.05, epsilon: float = 0.05, radius: float | None = None, seed: int = 0
+    model: Model, task: EncodedTask, q: float = 0.05, epsilon: float = 0.05, radius: float | None = None, seed: int = 0
 ) -> Report:
     """Measure the terms of Theorem 1 and put them together for the expansion constants that are assumed.
 
@@ -98,27 +100,27 @@ def bound_report(
     if radius is not None and not radius > 0:
         raise ValueError(f"The radius must be positive, got {radius}.")
     generator = torch.Generator().manual_seed(seed)
-    source, _ = predict(model, task.source.samples, "source")
-    target, logits = predict(model, task.target)
-    labels, own = task.source.labels, pseudo_labels(logits)
+    view = DomainView(model, task.target, "target")
+    source, target = DomainView(model, task.source, "source").features, view.features
+    labels, predictions = task.labels, pseudo_labels(view.logits)
     scale = target.square().mean().sqrt().clamp_min(1e-12)
     source, target = source / scale, target / scale
-    head = ridge_head(target, torch.nn.functional.one_hot(own, task.num_classes).float(), l2=1e-3)
+    head = ridge_head(target, torch.nn.functional.one_hot(predictions, task.num_classes).float(), l2=1e-3)
 
     near = _median_neighbour(source, target, generator)
     radius = near / 2 if radius is None else radius
     distances = boundary_distance(source, head), boundary_distance(target, head)
     error = _share((source @ head).argmax(-1) != labels)
-    disagreement = _share((target @ head).argmax(-1) != own)
+    disagreement = _share((target @ head).argmax(-1) != predictions)
     robustness = _within(distances, radius)
     scores = (source @ head).clamp(0, 1), (target @ head).clamp(0, 1)
     confidence = (float(margin(scores[0]).mean()) + float(margin(scores[1]).mean())) / 2
     lipschitz = float(head.norm(dim=0).max())
     smooth = 2 * lipschitz * radius < 1
     divisor = tau(lipschitz, radius, q, epsilon) if smooth else None
-    parts = cst_objective(scores[0], labels, scores[1], own, GAMMA, divisor or 1.0)
+    parts = cst_objective(scores[0], labels, scores[1], predictions, GAMMA, divisor or 1.0)
     input_radius, input_robustness = _input_space(model, task, head, float(scale), generator)
-    graphs = _class_graphs(source, labels, target, own, task.num_classes, generator)
+    graphs = _class_graphs(source, labels, target, predictions, task.num_classes, generator)
     return Report(
         cycle_source_error=error,
         disagreement=disagreement,
@@ -138,7 +140,7 @@ def bound_report(
         tau=divisor,
         margin_bound=float(parts.total) + 2 * q if smooth else None,
         radii=[_at(times * near, error + disagreement, distances, graphs, q) for times in SCALES],
-        **_oracle(task, own),
+        **_oracle(task, predictions),
     )
 
 
@@ -150,19 +152,22 @@ def _at(
     linked = [(masses, neighbours_within(points, radius)) for masses, points in graphs]
     values = sorted({*GRID, q})
     classes = [estimate_expansion(masses, near, values) for masses, near in linked]
-    found = {value: min(column) for value, column in zip(values, zip(*classes, strict=True), strict=True)}
-    bounds = {v: base + theorem_1(0, 0, robustness, v, min(e, 0.999)) for v, e in found.items() if e > 0}
+    epsilons = {value: min(column) for value, column in zip(values, zip(*classes, strict=True), strict=True)}
+    bounds = {v: base + theorem_1(0, 0, robustness, v, min(e, 0.999)) for v, e in epsilons.items() if e > 0}
     best = min(bounds, key=lambda value: bounds[value]) if bounds else None
-    return Radius(radius, robustness, found[q], best, None if best is None else bounds[best])
+    return Radius(radius, robustness, epsilons[q], best, None if best is None else bounds[best])
 
 
 def _class_graphs(
-    source: Tensor, labels: Tensor, target: Tensor, own: Tensor, classes: int, generator: torch.Generator
+    source: Tensor, labels: Tensor, target: Tensor, predictions: Tensor, classes: int, generator: torch.Generator
 ) -> list[tuple[Tensor, Tensor]]:
     """For each class that both domains have: the masses of (P_i + Q_i) / 2 and the points."""
     graphs = []
     for c in range(classes):
-        parts = [_some(source[labels == c], PER_CLASS, generator), _some(target[own == c], PER_CLASS, generator)]
+        parts = [
+            _some(source[labels == c], PER_CLASS, generator),
+            _some(target[predictions == c], PER_CLASS, generator),
+        ]
         if all(len(part) for part in parts):
             masses = torch.cat([torch.full((len(part),), 0.5 / len(part), dtype=torch.float64) for part in parts])
             graphs.append((masses, torch.cat(parts)))
@@ -170,11 +175,11 @@ def _class_graphs(
 
 
 def _input_space(
-    model: Model, task: Task, head: Tensor, scale: float, generator: torch.Generator
+    model: Model, task: EncodedTask, head: Tensor, scale: float, generator: torch.Generator
 ) -> tuple[float | None, float | None]:
     """A radius and the share of inputs whose prediction a search changed; nothing where inputs are whole numbers."""
     device = next(model.parameters()).device
-    domains: list[tuple[str, Samples]] = [("source", task.source.samples), ("target", task.target)]
+    domains: list[tuple[str, Samples]] = [("source", task.source), ("target", task.target)]
     taken = []
     for _, samples in domains:
         indices = torch.randperm(len(samples), generator=generator)[:SEARCHED].sort().values
@@ -197,15 +202,18 @@ def _input_space(
     return radius, sum(shares) / 2
 
 
-def _oracle(task: Task, own: Tensor) -> dict[str, float | None]:
+def _oracle(task: EncodedTask, predictions: Tensor) -> dict[str, float | None]:
     """The error of f_s on the target, and how unequal the class shares are, where the target has labels."""
     truth = task.oracle.target_labels
     if truth is None:
         return {"oracle_error": None, "oracle_class_gap": None}
     known = truth != UNKNOWN
-    own, truth = own[known], truth[known]
-    shares = [torch.bincount(y, minlength=task.num_classes) / len(y) for y in (task.source.labels, truth)]
-    return {"oracle_error": _share(own != truth), "oracle_class_gap": float((shares[0] - shares[1]).abs().max())}
+    predictions, truth = predictions[known], truth[known]
+    shares = [torch.bincount(y, minlength=task.num_classes) / len(y) for y in (task.labels, truth)]
+    return {
+        "oracle_error": _share(predictions != truth),
+        "oracle_class_gap": float((shares[0] - shares[1]).abs().max()),
+    }
 
 
 def _median_neighbour(first: Tensor, second: Tensor, generator: torch.Generator) -> float:

@@ -13,12 +13,15 @@ def boundary_distance(features: Tensor, head: Tensor) -> Tensor:
 
     ``min_k (theta_y - theta_k) . z / ||theta_y - theta_k||`` over the other classes k. A prediction changes within a
     ball of radius xi in the space of features if and only if this is less than xi (at xi there is a tie).
+
+    >>> boundary_distance(torch.tensor([[3.0, 1.0]]), torch.eye(2))
+    tensor([1.4142])
     """
     scores = features @ head
     best = scores.argmax(-1)
-    own = scores.gather(-1, best.unsqueeze(-1))
+    best_scores = scores.gather(-1, best.unsqueeze(-1))
     lengths = torch.cdist(head.mT, head.mT)[best].clamp_min(torch.finfo(head.dtype).tiny)
-    distances = (own - scores) / lengths
+    distances = (best_scores - scores) / lengths
     return distances.scatter(-1, best.unsqueeze(-1), torch.inf).amin(-1)
 
 
@@ -29,6 +32,11 @@ def changes_nearby(
 
     Each input starts at a random place in its ball and climbs the gradient of the best other score minus its own. What
     is not found may exist: the share of changes is a lower bound of R.
+
+    The scores are the inputs themselves, whose distances from a tie are 1.41 and 0.07:
+
+    >>> changes_nearby(lambda inputs: inputs, torch.tensor([[3.0, 1.0], [1.1, 1.0]]), radius=1.0)
+    tensor([False,  True])
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -38,10 +46,10 @@ def changes_nearby(
     changed = torch.zeros(len(inputs), dtype=torch.bool, device=inputs.device)
     for _ in range(steps + 1):
         shift = shift.detach().requires_grad_()
-        found = scores(inputs + shift)
-        changed |= found.argmax(-1) != labels
-        own = found.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-        gap = found.scatter(-1, labels.unsqueeze(-1), -torch.inf).amax(-1) - own
+        moved_scores = scores(inputs + shift)
+        changed |= moved_scores.argmax(-1) != labels
+        label_scores = moved_scores.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        gap = moved_scores.scatter(-1, labels.unsqueeze(-1), -torch.inf).amax(-1) - label_scores
         (slope,) = torch.autograd.grad(gap.sum(), shift)
         shift = shift + slope / _lengths(slope) * radius / 2
         shift = shift * (radius / _lengths(shift)).clamp_max(1)

@@ -16,8 +16,19 @@ class Alternating(Update):
 
     Args:
         optimizer: its groups carry a ``role``, ``"backbone"`` or ``"heads"``.
-        backward: differentiates a loss.
+        backward: differentiates a loss, a scalar.
         repeats: how often the backbone's phase is taken.
+
+    >>> from cst.terms.example import example_step
+    >>> step, phases = example_step(), []
+    >>> def objective(step):
+    ...     phases.append(step.phase)
+    ...     return {"total": step.target.logits.square().mean()}
+    >>> roles = {"backbone": step.network.backbone, "heads": step.network.head}
+    >>> groups = [{"role": role, "params": list(part.parameters())} for role, part in roles.items()]
+    >>> update = Alternating(torch.optim.SGD(groups, lr=0.1), lambda loss: loss.backward(), repeats=2)
+    >>> list(update.take(objective, step)), phases
+    (['total', 'discrepancy'], ['all', 'heads', 'features', 'features'])
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, backward: Callable[[Tensor], None], repeats: int = 4) -> None:
@@ -27,7 +38,7 @@ class Alternating(Update):
         self.repeats = repeats
 
     def take(self, objective: Objective, step: Step) -> dict[str, Tensor]:
-        """All, heads, backbone."""
+        """All, heads, backbone; returns the losses, scalars, of the first and the total of the last."""
         losses = self._phase(objective, step)
         self._phase(objective, step.again("heads"), frozen="backbone")
         for _ in range(self.repeats):

@@ -20,9 +20,18 @@ class SharpnessAware(Update):
 
     Args:
         optimizer: takes the final step.
-        backward: differentiates a loss.
-        rho: radius of the neighbourhood; 0.05, or 0.5 in the adaptive form, if not given.
+        backward: differentiates a loss, a scalar.
+        rho: radius of the neighbourhood; 0.05, or 0.5 in the adaptive form, if left out.
         adaptive: use the adaptive form.
+
+    From 3 the way up ``w^2`` leads to 4 for a radius of one, where the gradient is 8; that of the descent from 3.
+
+    >>> from cst.terms.example import example_step
+    >>> weight = torch.tensor(3.0, requires_grad=True)
+    >>> update = SharpnessAware(torch.optim.SGD([weight], lr=0.25), lambda loss: loss.backward(), rho=1.0)
+    >>> losses = update.take(lambda step: {"total": weight**2}, example_step())
+    >>> round(weight.item(), 4), losses["total"].item()
+    (1.0, 9.0)
     """
 
     def __init__(
@@ -37,7 +46,7 @@ class SharpnessAware(Update):
         self.adaptive = adaptive
 
     def take(self, objective: Objective, step: Step) -> dict[str, Tensor]:
-        """Climb, differentiate, return, descend."""
+        """Climb, differentiate, return, descend; returns the losses, scalars, before the climb."""
         self.optimizer.zero_grad()
         losses = objective(step)
         self.backward(losses["total"])

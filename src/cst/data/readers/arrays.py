@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from cst.data.collection import Collection, Wanted
+from cst.data.domain import Reading
 from cst.data.readers import ARRAYS
 
 ALONE = ""
 INPUTS, LABELS = ("x", "X", "inputs", "data", "images"), ("y", "labels", "label", "targets")
 
 
-def read_arrays(path: Path, wanted: Wanted) -> Collection:
-    """The inputs of a file, and its labels if they are wanted."""
+def read_arrays(path: Path, reading: Reading) -> tuple[Any, Any]:
+    """The inputs of a file, and its labels if they are to be read."""
     content = load_arrays(path)
     inputs = content[ALONE] if ALONE in content else _member(content, INPUTS, path, "inputs")
     if inputs.ndim == 0 or not inputs.size:
         raise ValueError(f"{path} is empty: give it at least one batch of samples.")
-    labels = _labels(content, path, wanted.label, wanted.label_flag) if wanted.labels else None
+    labels = _labels(content, path, reading.label, reading.label_option) if reading.labels else None
     if labels is not None and len(labels) != len(inputs):
         raise ValueError(f"{path} has {len(inputs)} inputs but {len(labels)} labels: give one label for each input.")
-    return Collection("arrays", inputs, [str(row) for row in range(len(inputs))], labels)
+    return inputs, labels
 
 
 def load_arrays(path: Path) -> dict[str, Any]:
@@ -57,23 +57,25 @@ def load_labels(path: Path) -> Any:
 
 
 def _member(content: dict[str, Any], names: tuple[str, ...], path: Path, what: str) -> Any:
-    found = next((name for name in names if name in content), None)
-    if found is None:
+    name = next((name for name in names if name in content), None)
+    if name is None:
         raise ValueError(f"{path} holds {', '.join(content)}: call the array of {what} '{names[0]}'.")
-    if content[found] is None:
+    if content[name] is None:
         raise ValueError(
-            f"{path}: array '{found}' holds Python objects; save numbers, or for labels text, with .astype(str)."
+            f"{path}: array '{name}' holds Python objects; save numbers, or for labels text, with .astype(str)."
         )
-    return content[found]
+    return content[name]
 
 
-def _labels(content: dict[str, Any], path: Path, label: str | None, flag: str) -> Any:
+def _labels(content: dict[str, Any], path: Path, label: str | None, option: str) -> Any:
     if label is not None and Path(label).suffix.lower() in ARRAYS:
         return load_labels(Path(label))
     if ALONE in content:
-        raise ValueError(f"{path} holds inputs alone: save labels beside them as .npz, or name an .npy with --label.")
+        raise ValueError(f"{path} holds inputs alone: save labels beside them as .npz, or name an .npy with label=.")
     if label is None:
         return _member(content, LABELS, path, "labels")
     if label not in content:
-        raise ValueError(f"{path} has no array '{label}' (it has {', '.join(content)}): name one of them with {flag}.")
+        raise ValueError(
+            f"{path} has no array '{label}' (it has {', '.join(content)}): name one of them with {option}."
+        )
     return _member(content, (label,), path, "labels")

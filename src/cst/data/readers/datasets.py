@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cst.data.collection import Collection, Wanted
-from cst.data.images import problems
-from cst.data.readers.tables import ColumnsOnDisk, collection_of, labels_of
+from cst.data.readers.tables import Columns, ColumnsOnDisk
+from cst.extras import missing
 
 
-def _load(path: Path) -> Any:
+def load_dataset(path: Path) -> Any:
+    """The dataset in a folder; pictures in it stay encoded."""
     try:
         import datasets
     except ImportError:
-        raise ValueError(
-            f"{path}: reading a saved dataset needs the package datasets; pip install 'cycle-self-training[tables]'."
-        ) from None
+        raise missing("datasets", f"Reading the saved dataset {path}") from None
     if (path / "dataset_dict.json").is_file():
         parts = ", ".join(sorted(entry.name for entry in path.iterdir() if entry.is_dir()))
         raise ValueError(f"{path} holds several datasets ({parts}): name one of these folders.")
@@ -33,29 +31,9 @@ def _load(path: Path) -> Any:
     return dataset
 
 
-def _image_column(dataset: Any) -> str | None:
+def image_column(dataset: Any) -> str | None:
+    """The first column that holds pictures."""
     return next((name for name, feature in dataset.features.items() if type(feature).__name__ == "Image"), None)
-
-
-def kind_of_dataset(path: Path) -> str:
-    """``images`` if a column holds images, else numbers."""
-    return "images" if _image_column(_load(path)) else "arrays"
-
-
-def read_dataset(path: Path, wanted: Wanted) -> Collection:
-    """The text, the images or the numbers of a saved dataset, and its labels if they are wanted."""
-    dataset = _load(path)
-    column = _image_column(dataset)
-    if wanted.text is not None or column is None:
-        return collection_of(_columns(dataset), path, wanted)
-    items = Pictures(dataset, column)
-    others = _columns(dataset.remove_columns(column))
-    labels = labels_of(others, path, wanted.label, wanted.label_flag, wanted.gaps) if wanted.labels else None
-    names = [str(row) for row in range(len(items))]
-    bad = [row for row, trouble in enumerate(problems(items)) if trouble]
-    if bad and (wanted.strict or len(bad) == len(items)):
-        raise ValueError(f"{path}, row {bad[0]}: the image cannot be read; remove the row.")
-    return Collection("images", items, names, labels).without(bad, "row ")
 
 
 class Pictures(Sequence[Any]):
@@ -72,7 +50,7 @@ class Pictures(Sequence[Any]):
         return b"" if picture is None else picture["bytes"] or picture["path"]
 
 
-def _columns(dataset: Any) -> ColumnsOnDisk:
+def columns_of_dataset(dataset: Any) -> Columns:
     """Plain columns; class numbers become the names that the dataset has for them."""
 
     def read(name: str) -> list[Any]:

@@ -1,43 +1,66 @@
-"""Folders of images: one subfolder a class for the source, any layout for the target."""
+"""Folders of files: one subfolder a class for the source, any layout for the target."""
 
 from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cst.data.collection import Collection
-from cst.data.images import problems
-from cst.data.readers import IMAGES
+from cst.data.domain import Domain
 
 CLUTTER = ("Thumbs.db", "desktop.ini")
 """What file managers leave behind."""
 
 
-def read_folder(folder: Path, labelled: bool = True, strict: bool = False) -> Collection:
-    """The images under ``folder``; their class is the first folder on the way, if labels are wanted."""
+@dataclass(frozen=True)
+class FileType:
+    """What files of a kind of data are.
+
+    Attributes:
+        kind: the name of the kind, and what several such files are called.
+        suffixes: how their names end.
+        problems: for each path why the file cannot be read, or an empty text.
+        strict: refuse a file that cannot be read instead of leaving it out.
+    """
+
+    kind: str
+    suffixes: tuple[str, ...]
+    problems: Callable[[Sequence[Path]], list[str]]
+    strict: bool = False
+
+    def has(self, path: Path) -> bool:
+        """Whether a path is called like such a file."""
+        return path.suffix.lower() in self.suffixes and not path.name.startswith(".") and not path.is_dir()
+
+    def files(self, folder: Path) -> list[Path]:
+        """Such files below ``folder``, in order of their paths."""
+        return [path for path in visible_files(folder) if self.has(path)]
+
+
+def read_folder(folder: Path, type: FileType, labelled: bool = True) -> Domain:
+    """The files under ``folder``; their class is the first folder on the way, if labels are to be read."""
     if labelled:
-        classes = _classes(folder)
-        found = read_classes(folder, classes, strict)
+        classes = _classes(folder, type)
+        domain = read_classes(folder, classes, type)
         if note := _split(folder, classes):
-            found = replace(found, notes=(*found.notes, note))
+            domain = replace(domain, notes=(*domain.notes, note))
     else:
-        found = checked(folder, image_files(folder), None, strict)
-    others = [path for path in visible_files(folder) if not _is_image(path) and path.name not in CLUTTER]
+        domain = checked(folder, type.files(folder), None, type)
+    others = [path for path in visible_files(folder) if not type.has(path) and path.name not in CLUTTER]
     if others:
         first = others[0].relative_to(folder).as_posix()
-        note = f"{len(others)} files in {folder} do not end like images and are left out, {first} first."
-        found = replace(found, notes=(*found.notes, note))
-    return found
+        note = f"{len(others)} files in {folder} do not end like {type.kind} and are left out, {first} first."
+        domain = replace(domain, notes=(*domain.notes, note))
+    return domain
 
 
-def _classes(folder: Path) -> list[str]:
-    found = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    if not found:
-        raise ValueError(f"{folder} has no class folders: put the images of each class in a folder of its own.")
-    return found
+def _classes(folder: Path, type: FileType) -> list[str]:
+    classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    if not classes:
+        raise ValueError(f"{folder} has no class folders: put the {type.kind} of each class in a folder of its own.")
+    return classes
 
 
 def _split(folder: Path, classes: Sequence[str]) -> str:
@@ -52,24 +75,27 @@ def _split(folder: Path, classes: Sequence[str]) -> str:
     )
 
 
-def read_classes(folder: Path, classes: Sequence[str], strict: bool = False) -> Collection:
-    """The images of the given class folders; each must have some."""
-    files, labels = [], []
+def read_classes(folder: Path, classes: Sequence[str], type: FileType) -> Domain:
+    """The files of the given class folders; each must have some."""
+    files: list[Path] = []
+    labels: list[str] = []
     for name in classes:
-        own = image_files(folder / name)
-        if not own:
-            raise ValueError(f"The class folder {folder / name} has no images: fill it or remove it.")
-        files += own
-        labels += [class_called(name)] * len(own)
-    found = checked(folder, files, labels, strict)
-    lost = [name for name in classes if class_called(name) not in (found.labels or ())]
+        of_class = type.files(folder / name)
+        if not of_class:
+            raise ValueError(f"The class folder {folder / name} has no {type.kind}: fill it or remove it.")
+        files += of_class
+        labels += [class_called(name)] * len(of_class)
+    domain = checked(folder, files, labels, type)
+    lost = [name for name in classes if class_called(name) not in domain.labels]
     if lost:
-        raise ValueError(f"No image of the class folder {folder / lost[0]} can be read: mend it or remove it.")
-    loose = [path.name for path in folder.iterdir() if _is_image(path)]
+        raise ValueError(f"No file of the class folder {folder / lost[0]} can be read: mend it or remove it.")
+    loose = [path.name for path in folder.iterdir() if type.has(path)]
     if loose:
-        note = f"{len(loose)} images lie beside the class folders of {folder} and are left out, {min(loose)} first."
-        found = replace(found, notes=(*found.notes, note))
-    return found
+        note = (
+            f"{len(loose)} {type.kind} lie beside the class folders of {folder} and are left out, {min(loose)} first."
+        )
+        domain = replace(domain, notes=(*domain.notes, note))
+    return domain
 
 
 def class_called(folder: str) -> str:
@@ -77,18 +103,9 @@ def class_called(folder: str) -> str:
     return unicodedata.normalize("NFC", folder)
 
 
-def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in IMAGES and not path.name.startswith(".") and not path.is_dir()
-
-
-def image_files(folder: Path) -> list[Path]:
-    """Files below ``folder`` that are called like images, in order of their paths."""
-    return [path for path in visible_files(folder) if _is_image(path)]
-
-
 def visible_files(folder: Path) -> list[Path]:
     """Files below ``folder`` in order of their paths, hidden ones left out."""
-    found = []
+    paths = []
     seen: set[str] = set()
     for place, folders, files in os.walk(folder, followlinks=True):
         if os.path.realpath(place) in seen:  # a link that leads back
@@ -96,18 +113,18 @@ def visible_files(folder: Path) -> list[Path]:
             continue
         seen.add(os.path.realpath(place))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(place, name) for name in sorted(files) if not name.startswith(".")]
-    return found
+        paths += [Path(place, name) for name in sorted(files) if not name.startswith(".")]
+    return paths
 
 
-def checked(folder: Path, files: Sequence[Path], labels: Sequence[str] | None, strict: bool) -> Collection:
-    """Those files that can be read; with ``strict`` all must be."""
+def checked(folder: Path, files: Sequence[Path], labels: Sequence[str] | None, type: FileType) -> Domain:
+    """Those files that can be read; if ``type`` is strict, all must be."""
     if not files:
-        kinds = ", ".join(IMAGES)
-        raise ValueError(f"There are no images in {folder}: it needs files that end in one of {kinds}.")
-    trouble = problems(files)
-    bad = [place for place, reason in enumerate(trouble) if reason]
-    if bad and (strict or len(bad) == len(files)):
-        raise ValueError(trouble[bad[0]])
+        endings = ", ".join(type.suffixes)
+        raise ValueError(f"There are no {type.kind} in {folder}: it needs files that end in one of {endings}.")
+    reasons = type.problems(files)
+    bad = [place for place, reason in enumerate(reasons) if reason]
+    if bad and (type.strict or len(bad) == len(files)):
+        raise ValueError(reasons[bad[0]])
     names = [path.relative_to(folder).as_posix() for path in files]
-    return Collection("images", list(files), names, labels).without(bad)
+    return Domain(type.kind, list(files), names, labels).without(bad, "files cannot be read")

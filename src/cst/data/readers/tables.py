@@ -11,11 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cst.data.arrays import is_gap
-from cst.data.collection import Collection, Wanted
-from cst.data.texts import whole_characters
+from cst.data.values import is_gap, whole_characters
+from cst.extras import missing
 
 Columns = Mapping[str, list[Any]]
 
@@ -43,76 +40,66 @@ class ColumnsOnDisk(Columns):
         return len(self.names)
 
 
-def collection_of(columns: Columns, path: Path, wanted: Wanted) -> Collection:
-    """The part of a table's columns that a task needs."""
-    labels = labels_of(columns, path, wanted.label, wanted.label_flag, wanted.gaps) if wanted.labels else None
-    if wanted.text is not None:
-        texts = _texts(columns, path, wanted.text)
-        empty = [row for row, text in enumerate(texts) if not text.strip()]
-        if empty and (wanted.strict or len(empty) == len(texts)):
-            raise ValueError(f"{path}, row {empty[0]}: column '{wanted.text}' has no text; fill it in or drop the row.")
-        return Collection("text", texts, _rows(texts), labels).without(empty, "row ")
-    numbering = [name for name in columns if _ROW_NUMBERS.fullmatch(name)]
-    inputs = wanted.columns or tuple(n for n in columns if n not in (*numbering, wanted.label or LABEL))
-    matrix = _matrix({name: _column(columns, name, path, "") for name in inputs}, path)
-    notes = [f"Column '{name}' of {path} is taken for row numbers and left out." for name in numbering]
-    return Collection("arrays", matrix, _rows(matrix), labels, columns=inputs, notes=tuple(notes))
+def number_columns(columns: Columns, label: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns that may be inputs, and those that only number the rows."""
+    numbering = tuple(name for name in columns if _ROW_NUMBERS.fullmatch(name))
+    return tuple(name for name in columns if name not in (*numbering, label or LABEL)), numbering
 
 
-def _rows(items: Any) -> list[str]:
-    return [str(row) for row in range(len(items))]
-
-
-def _texts(columns: Columns, path: Path, name: str) -> list[str]:
+def texts_of(columns: Columns, path: Path, name: str) -> list[str]:
     """A column of text, nothing where a cell is empty; bytes are read as UTF-8, numbers as they are written."""
     texts = []
-    for row, value in enumerate(_column(columns, name, path, "--text")):
+    for row, value in enumerate(_column(columns, name, path, "text=")):
         if isinstance(value, bytes):
             value = value.decode("utf-8", "replace")
-        elif not _missing(value) and not isinstance(value, str | int | float):
+        elif not _is_empty(value) and not isinstance(value, str | int | float):
             raise ValueError(f"{path}, row {row}: column '{name}' holds {reprlib.repr(value)}, which is no text.")
-        texts.append("" if _missing(value) else str(value))
+        texts.append("" if _is_empty(value) else str(value))
     return texts
 
 
-def labels_of(columns: Columns, path: Path, label: str | None, flag: str, gaps: bool = False) -> list[Any]:
+def labels_of(columns: Columns, path: Path, label: str | None, option: str, gaps: bool = False) -> list[Any]:
     """The column of labels, None for a gap where those are allowed; spaces around a label are none of it."""
-    values = [None if _missing(value) else value for value in _column(columns, label or LABEL, path, flag)]
+    values = [None if _is_empty(value) else value for value in _column(columns, label or LABEL, path, option)]
     empty = next((row for row, value in enumerate(values) if value is None), None)
     if empty is not None and not gaps:
         raise ValueError(f"{path}, row {empty}: column '{label or LABEL}' is empty; every row of it needs a label.")
     return [value.strip() if isinstance(value, str) else value for value in values]
 
 
-def _column(columns: Columns, name: str, path: Path, flag: str) -> list[Any]:
+def _column(columns: Columns, name: str, path: Path, option: str) -> list[Any]:
     if name not in columns:
-        raise ValueError(f"{path} has no column '{name}' (it has {', '.join(columns)}): {_advice(flag)}.")
+        raise ValueError(f"{path} has no column '{name}' (it has {', '.join(columns)}): {_advice(option)}.")
     return columns[name]
 
 
-def _advice(flag: str) -> str:
-    return f"name one of them with {flag}" if flag else "both domains need the same inputs"
+def _advice(option: str) -> str:
+    return f"name one of them with {option}" if option else "both domains need the same inputs"
 
 
-def _missing(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     return is_gap(value) or (isinstance(value, str) and not value.strip())
 
 
-def _matrix(columns: Columns, path: Path) -> Any:
+def matrix_of(columns: Columns, names: Sequence[str], path: Path) -> Any:
+    """Columns of numbers as an array [rows, columns]."""
+    import numpy as np
+
     rows = []
-    for name, values in columns.items():
+    for name in names:
+        values = _column(columns, name, path, "")
         try:
             rows.append([float(value) for value in values])
         except (TypeError, ValueError, OverflowError):
             wrong = next(row for row, value in enumerate(values) if not _is_number(value))
             where = f"{path}, row {wrong}: column '{name}'"
-            if _missing(values[wrong]):
+            if _is_empty(values[wrong]):
                 raise ValueError(f"{where} is empty; fill it in, or drop the row or the column.") from None
             comma = re.fullmatch(r"\s*[-+]?\d*,\d+\s*", str(values[wrong]))
-            advice = "write decimal points" if comma else "drop the column, or name a column of text with --text"
+            advice = "write decimal points" if comma else "drop the column, or name a column of text with text="
             raise ValueError(f"{where} holds {reprlib.repr(values[wrong])}, which is no number; {advice}.") from None
     if not rows:
-        raise ValueError(f"{path} has no columns of numbers beside the label: name a column of text with --text.")
+        raise ValueError(f"{path} has no columns of numbers beside the label: name a column of text with text=.")
     return np.asarray(rows, dtype=np.float32).T
 
 
@@ -128,13 +115,7 @@ def columns_of(path: Path) -> Columns:
     """Every column of a table, at least one row long."""
     if not path.is_file():
         raise ValueError(f"There is no table at {path}: check the path.")
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        columns = _parquet(path)
-    elif suffix in (".jsonl", ".ndjson"):
-        columns = _json_lines(path)
-    else:
-        columns = _separated(path, "\t" if suffix == ".tsv" else None)
+    columns = FORMATS[path.suffix.lower()](path)
     if not columns:
         raise ValueError(f"{path} has no rows: give it at least one batch of samples.")
     return columns
@@ -193,12 +174,12 @@ def _unquoted(content: str) -> list[list[str]] | None:
 
 def _filled(rows: list[list[str]]) -> list[list[str]]:
     """Lines with something on them; in a table of one column an empty line between others is an empty cell."""
-    there = [place for place, row in enumerate(rows) if row]
-    if not there:
+    filled = [place for place, row in enumerate(rows) if row]
+    if not filled:
         return [[]]
-    if len(rows[there[0]]) > 1:
-        return [rows[place] for place in there]
-    return [row or [""] for row in rows[there[0] : there[-1] + 1]]
+    if len(rows[filled[0]]) > 1:
+        return [rows[place] for place in filled]
+    return [row or [""] for row in rows[filled[0] : filled[-1] + 1]]
 
 
 def _different(names: list[str], path: Path) -> list[str]:
@@ -232,7 +213,7 @@ def _parquet(path: Path) -> Columns:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        raise ValueError(f"{path}: reading Parquet needs pyarrow; pip install 'cycle-self-training[tables]'.") from None
+        raise missing("pyarrow", f"Reading the table {path}") from None
     try:
         with parquet.ParquetFile(path) as file:
             names, rows = file.schema_arrow.names, file.metadata.num_rows
@@ -248,3 +229,13 @@ def _parquet(path: Path) -> Columns:
             ) from None
 
     return ColumnsOnDisk(_different(names, path), read) if rows else {}
+
+
+FORMATS: dict[str, Callable[[Path], Columns]] = {
+    ".csv": lambda path: _separated(path, None),
+    ".tsv": lambda path: _separated(path, "\t"),
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".parquet": _parquet,
+}
+"""How a table is read, by the ending of its name."""

@@ -52,18 +52,39 @@ def descend(loss: Loss, count: int, d: int, generator: torch.Generator) -> tuple
 
 
 def source_loss(network: Network) -> Tensor:
-    """``L_P``, exactly."""
+    """``L_P``, exactly.
+
+    >>> from cst.theory.hard_case import source_solution
+    >>> round(float(source_loss(source_solution(coordinate=3, d=4))), 6)
+    0.0
+    """
     return network.loss(SOURCE)
 
 
 def joint_loss(samples: Tensor, teacher: Network) -> Loss:
-    """Standard self-training: ``L_P`` and the squared distance to a teacher's outputs on the samples [T, n, d]."""
+    """Standard self-training: ``L_P`` and the squared distance to a teacher's outputs on the samples [T, n, d].
+
+    Two source solutions that use different coordinates disagree on one of these points:
+
+    >>> from cst.theory.hard_case import source_solution
+    >>> samples = torch.tensor([[[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]]], dtype=torch.float64)
+    >>> good, spurious = (source_solution(coordinate, d=3) for coordinate in (2, 3))
+    >>> [round(float(joint_loss(samples, good)(network)), 2) for network in (good, spurious)]
+    [0.0, 0.5]
+    """
     pseudo = teacher.outputs(samples)
     return lambda network: source_loss(network) + (network.outputs(samples) - pseudo).square().mean(-1)
 
 
 def cycle_loss(samples: Tensor) -> Loss:
-    """CST: ``L_P``, and the loss on P of the ridge head that was fitted to the network's labels of [T, n, d]."""
+    """CST: ``L_P``, and the loss on P of the ridge head that was fitted to the network's labels of [T, n, d].
+
+    >>> from cst.theory.hard_case import source_solution
+    >>> samples = torch.tensor([[[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]], dtype=torch.float64)
+    >>> good, spurious = (source_solution(coordinate, d=3) for coordinate in (2, 3))
+    >>> [round(float(cycle_loss(samples)(network)), 2) for network in (good, spurious)]
+    [0.0, 0.18]
+    """
 
     def loss(network: Network) -> Tensor:
         features = network.features(samples)
@@ -79,9 +100,9 @@ def adaptation_by_descent(samples: Tensor, starts: int, generator: torch.Generat
     """Of the source solutions from ``starts`` random starts, the coordinate with the least total variation: [T]."""
     count = len(samples)
     network, _ = descend(source_loss, count * starts, samples.shape[2], generator)
-    found = solution_coordinate(network).view(count, starts)
-    distances = feature_distances(samples).gather(1, (found - 2).clamp_min(0))
-    return _best(found, distances.masked_fill(found == 0, math.inf))
+    coordinates = solution_coordinate(network).view(count, starts)
+    distances = feature_distances(samples).gather(1, (coordinates - 2).clamp_min(0))
+    return _best(coordinates, distances.masked_fill(coordinates == 0, math.inf))
 
 
 def self_training_by_descent(samples: Tensor, generator: torch.Generator) -> Tensor:
@@ -100,9 +121,9 @@ def cycle_by_descent(samples: Tensor, starts: int, generator: torch.Generator) -
     """
     repeated = samples.repeat_interleave(starts, 0)
     network, objective = descend(cycle_loss(repeated), len(repeated), samples.shape[2], generator)
-    found = solution_coordinate(network).view(-1, starts)
-    return _best(found, objective.view(-1, starts)), found
+    coordinates = solution_coordinate(network).view(-1, starts)
+    return _best(coordinates, objective.view(-1, starts)), coordinates
 
 
-def _best(found: Tensor, costs: Tensor) -> Tensor:
-    return found.gather(1, costs.argmin(1, keepdim=True)).squeeze(1)
+def _best(coordinates: Tensor, costs: Tensor) -> Tensor:
+    return coordinates.gather(1, costs.argmin(1, keepdim=True)).squeeze(1)

@@ -27,7 +27,12 @@ class Domain:
     nonzero: float
 
     def support(self, d: int) -> tuple[Tensor, Tensor]:
-        """All points [S, d] and their probabilities [S]."""
+        """All points [S, d] and their probabilities [S].
+
+        >>> points, chances = SOURCE.support(3)
+        >>> points.shape, round(float(chances.sum()), 6)
+        (torch.Size([15, 3]), 1.0)
+        """
         check_coordinates(d)
         if d > MOST_COORDINATES:
             raise ValueError(f"A domain with d = {d} has too many points to list: {MOST_COORDINATES} is the most.")
@@ -42,7 +47,11 @@ class Domain:
         return points, chances[single.flatten()] * weight[group.flatten()]
 
     def sample(self, shape: tuple[int, ...], d: int, generator: torch.Generator) -> Tensor:
-        """Independent points [*shape, d]."""
+        """Independent points [*shape, d].
+
+        >>> TARGET.sample((2, 5), 3, torch.Generator()).shape
+        torch.Size([2, 5, 3])
+        """
         check_coordinates(d)
         value = torch.rand(*shape, 2, generator=generator, dtype=torch.float64) < self.nonzero
         signs = torch.randint(0, 2, (*shape, d), generator=generator, dtype=torch.int8) * 2 - 1
@@ -56,6 +65,11 @@ class Domain:
         of the lone coordinate, ``t`` the trace over the copies, ``w`` and ``v`` the sums of squares of mixed entries
         and of entries between different copies, the mean square is ``b^2`` where only the lone coordinate is
         nonzero, ``t^2 + 2 v`` where only the copies are, and ``(b + t)^2 + 4 w + 2 v`` where both are.
+
+        The mean square of a label on the source:
+
+        >>> round(float(SOURCE.expected_square(truth(3))), 2)
+        0.18
         """
         place = self.alone - 1
         b = matrix[..., place, place]
@@ -80,18 +94,31 @@ TARGET = Domain(alone=2, nonzero=0.5)
 
 
 def labels(points: Tensor) -> Tensor:
-    """``y = x_1^2 - x_2^2`` on both domains: [..., d] -> [...]."""
+    """``y = x_1^2 - x_2^2`` on both domains: [..., d] -> [...].
+
+    >>> labels(torch.tensor([[1.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))
+    tensor([ 1., -1.])
+    """
     return points[..., 0].square() - points[..., 1].square()
 
 
 def truth(d: int) -> Tensor:
-    """The matrix of the labels: ``y = x^T B x`` with B [d, d]."""
+    """The matrix of the labels: ``y = x^T B x`` with B [d, d].
+
+    >>> truth(3).diagonal()
+    tensor([ 1., -1.,  0.], dtype=torch.float64)
+    """
     matrix = torch.zeros(d, d, dtype=torch.float64)
     matrix[0, 0], matrix[1, 1] = 1, -1
     return matrix
 
 
 def check_coordinates(d: int) -> None:
-    """Refuse a d for which source and target have the same solutions."""
+    """Refuse a d for which source and target have the same solutions.
+
+    >>> check_coordinates(2)
+    Traceback (most recent call last):
+    ValueError: d must be at least 3, got 2: with fewer coordinates there is no spurious one.
+    """
     if d < 3:
         raise ValueError(f"d must be at least 3, got {d}: with fewer coordinates there is no spurious one.")

@@ -52,9 +52,9 @@ def _draw(panel: Axes, points: Tensor, coordinate: int, generator: torch.Generat
     places = points[:, [0, coordinate - 1]] + jitter
     truth = labels(points)
     for label, colour in COLOURS.items():
-        own = places[truth == label]
+        dots = places[truth == label]
         panel.scatter(
-            own[:, 0].numpy(), own[:, 1].numpy(), s=9, color=colour, alpha=0.7, linewidths=0, label=f"y = {label}"
+            dots[:, 0].numpy(), dots[:, 1].numpy(), s=9, color=colour, alpha=0.7, linewidths=0, label=f"y = {label}"
         )
     panel.set_xlabel("$x_1$", fontsize=9)
     panel.set_ylabel(f"$x_{coordinate}$", fontsize=9)

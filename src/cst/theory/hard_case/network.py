@@ -56,6 +56,10 @@ def source_solution(coordinate: int, d: int, units: int = 2) -> Network:
 
     The two heads have opposite signs; Lemma 8 prints equal ones, which would give ``x_1^2 + x_l^2``. Units may be
     permuted and columns of phi turned round; units beyond two are zero.
+
+    >>> network = source_solution(coordinate=3, d=4)
+    >>> round(float(network.norm), 2), round(float(network.outputs(torch.eye(4, dtype=torch.float64))[2]), 2)
+    (3.78, -1.0)
     """
     check_coordinates(d)
     if not 2 <= coordinate <= d:
@@ -68,24 +72,38 @@ def source_solution(coordinate: int, d: int, units: int = 2) -> Network:
 
 
 def nearest_label(outputs: Tensor) -> Tensor:
-    """The point of {-1, 0, 1} that is nearest to an output."""
+    """The point of {-1, 0, 1} that is nearest to an output.
+
+    >>> nearest_label(torch.tensor([0.4, -0.7, 3.0]))
+    tensor([ 0., -1.,  1.])
+    """
     return outputs.round().clamp(-1, 1)
 
 
 def target_error(network: Network) -> Tensor:
-    """The share of Q on which the nearest label is wrong, by listing all points."""
+    """The share of Q on which the nearest label is wrong, by listing all points.
+
+    The good coordinate is right everywhere, a spurious one on half of the target:
+
+    >>> [float(target_error(source_solution(coordinate, d=3))) for coordinate in (2, 3)]
+    [0.0, 0.5]
+    """
     points, chances = TARGET.support(network.phi.shape[-2])
     wrong = nearest_label(network.outputs(points)) != labels(points)
     return (wrong * chances).sum(-1)
 
 
 def solution_coordinate(network: Network, tolerance: float = 0.1) -> Tensor:
-    """Which class of Lemma 8 a network belongs to: a coordinate from 2 to d, or 0 if it is near none."""
+    """Which class of Lemma 8 a network belongs to: a coordinate from 2 to d, or 0 if it is near none.
+
+    >>> solution_coordinate(source_solution(coordinate=3, d=4))
+    tensor(3)
+    """
     matrix = network.matrix
     d = matrix.shape[-1]
-    found = matrix.diagonal(0, -2, -1)[..., 1:].argmin(-1) + 2
+    coordinate = matrix.diagonal(0, -2, -1)[..., 1:].argmin(-1) + 2
     ideal = torch.zeros_like(matrix)
     ideal[..., 0, 0] = 1
-    ideal -= torch.diag_embed(torch.nn.functional.one_hot(found - 1, d).to(matrix))
+    ideal -= torch.diag_embed(torch.nn.functional.one_hot(coordinate - 1, d).to(matrix))
     near = (matrix - ideal).abs().amax((-2, -1)) < tolerance
-    return found * near
+    return coordinate * near

@@ -49,8 +49,8 @@ class Share:
         """The confidence interval."""
         from scipy.stats import binomtest
 
-        found = binomtest(self.hits, self.trials).proportion_ci(0.95, "exact")
-        return float(found.low), float(found.high)
+        limits = binomtest(self.hits, self.trials).proportion_ci(0.95, "exact")
+        return float(limits.low), float(limits.high)
 
     def record(self) -> dict[str, Any]:
         """For JSON."""
@@ -74,7 +74,12 @@ class Quantity:
 
 
 def exact_trials(d: int, n: int, trials: int, seed: int = 0) -> tuple[list[Share], list[Quantity]]:
-    """Draw ``trials`` target samples of size ``n`` and solve each algorithm exactly over the classes of Lemma 8."""
+    """Draw ``trials`` target samples of size ``n`` and solve each algorithm exactly over the classes of Lemma 8.
+
+    >>> shares, _ = exact_trials(d=11, n=20, trials=1000)
+    >>> [(share.algorithm, round(share.share, 1)) for share in shares]
+    [('feature adaptation', 0.8), ('self-training', 0.1), ('CST', 1.0)]
+    """
     generator = _generator(seed, d, n, 0)
     algorithms: dict[str, Callable[[Tensor, torch.Generator], Tensor]] = {
         "feature adaptation": feature_adaptation,
@@ -89,7 +94,7 @@ def exact_trials(d: int, n: int, trials: int, seed: int = 0) -> tuple[list[Share
             chosen[name].append(algorithm(samples, generator))
         distances.append(feature_distances(samples))
         losses.append(cycle_losses(samples))
-    shares = [_share(name, "exactly", torch.cat(found), d, n) for name, found in chosen.items()]
+    shares = [_share(name, "exactly", torch.cat(coordinates), d, n) for name, coordinates in chosen.items()]
     return shares, _quantities(torch.cat(distances).mean(0), torch.cat(losses).mean(0))
 
 
@@ -109,9 +114,9 @@ def descent_trials(d: int, n: int, trials: int, starts: int, seed: int = 0) -> l
     ]
 
 
-def _share(algorithm: str, solved: str, found: Tensor, d: int, n: int) -> Share:
+def _share(algorithm: str, solved: str, coordinates: Tensor, d: int, n: int) -> Share:
     """How often the coordinates that an algorithm chose are what a theorem says, and what it says."""
-    right, wrong, trials = int((found == 2).sum()), int((found > 2).sum()), len(found)
+    right, wrong, trials = int((coordinates == 2).sum()), int((coordinates > 2).sum()), len(coordinates)
     if algorithm == "feature adaptation":
         exact = promises.adaptation_errs(n, d) if n <= promises.MOST_POINTS else None
         promised = _at_least(promises.adaptation_errs_printed(n))

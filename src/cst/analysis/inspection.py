@@ -1,0 +1,99 @@
+"""What two domains look like before anything is trained: counts, classes, sizes, duplicates."""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from cst.data.domain import Domain, some
+from cst.data.labels import encode_labels, known_labels, label_array, missing
+from cst.data.task import same_kind
+from cst.kinds import KINDS
+
+
+def fingerprints(domain: Domain) -> list[str]:
+    """What is equal for equal samples."""
+    kind = KINDS[domain.kind]
+    return [hashlib.blake2b(kind.fingerprint(item), digest_size=16).hexdigest() for item in domain.items]
+
+
+def domain_figures(domain: Domain, labels: Sequence[Any] | None, prints: Sequence[str]) -> dict[str, Any]:
+    """The figures of one domain, whose samples have these fingerprints."""
+    kind = KINDS[domain.kind]
+    sizes = [kind.size(item) for item in domain.items]
+    counted = Counter(map(str, _as_classes(labels))) if labels is not None else None
+    return {
+        "samples": len(domain),
+        "size_unit": kind.size_unit,
+        "size": {"least": min(sizes), "median": int(statistics.median(sizes)), "most": max(sizes)},
+        "classes": dict(sorted(counted.items())) if counted else None,
+        "duplicates": len(prints) - len(set(prints)),
+        "unreadable": list(domain.left_out),
+        "fault": domain.fault,
+    }
+
+
+def _as_classes(labels: Sequence[Any]) -> Sequence[Any]:
+    """Labels as training takes them, those that are there: 1.0 is the class 1."""
+    try:
+        present = [label for label, gap in zip(labels, missing(labels), strict=True) if not gap]
+        return label_array(present, "source").tolist()  # type: ignore[no-any-return]
+    except ValueError:  # labels that training refuses
+        return labels
+
+
+def refusals(source: Domain, target: Domain, target_labels: Sequence[Any] | None) -> list[str]:
+    """What training would say of these data instead of beginning."""
+    sentences = list(filter(None, [KINDS[source.kind].refusal(source, target)]))
+    try:
+        _, classes = encode_labels(source.labels)
+        if target_labels is not None:
+            known_labels(target_labels, classes, len(target))
+    except ValueError as error:
+        sentences.append(str(error))
+    return [f"Training would refuse these data. {sentence}" for sentence in sentences]
+
+
+def warnings_of(figures: dict[str, Any]) -> list[str]:
+    """What a careful person would want to know before training, one sentence each."""
+    sentences = []
+    if figures["shared"]:
+        ours, theirs = figures["shared"][0]
+        sentences.append(
+            f"{len(figures['shared'])} of the target's samples are in the source too, {theirs} as {ours} first: "
+            "a target that leaks into the source makes every figure too good."
+        )
+    for role in ("source", "target"):
+        domain = figures[role]
+        if domain["duplicates"]:
+            sentences.append(f"The {role} holds {domain['duplicates']} duplicates.")
+        if domain["unreadable"]:
+            left_out = domain["unreadable"]
+            sentences.append(f"{len(left_out)} of the {role}'s {domain['fault']}: {some(left_out)}.")
+        counts = list((domain["classes"] or {}).values())
+        if counts and max(counts) > 10 * min(counts):
+            sentences.append(f"The {role}'s largest class has {max(counts)} samples, its smallest {min(counts)}.")
+    return sentences
+
+
+def _of_both(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    others = set(theirs)
+    return sum(fingerprint in others for fingerprint in ours)
+
+
+def inspect(source: Domain, target: Domain, target_labels: Sequence[Any] | None = None) -> dict[str, Any]:
+    """All figures of both domains, and warnings."""
+    same_kind(source.kind, target.kind)
+    ours, theirs = fingerprints(source), fingerprints(target)
+    known = dict(zip(ours, source.names, strict=True))
+    figures: dict[str, Any] = {
+        "kind": source.kind,
+        "source": {**domain_figures(source, source.labels, ours), "shared": _of_both(ours, theirs)},
+        "target": {**domain_figures(target, target_labels, theirs), "shared": _of_both(theirs, ours)},
+        "shared": [(known[p], name) for p, name in zip(theirs, target.names, strict=True) if p in known],
+    }
+    wrong = refusals(source, target, target_labels)
+    return {**figures, "warnings": [*wrong, *warnings_of(figures), *source.notes, *target.notes]}

@@ -1,0 +1,256 @@
+"""What the user wrote: on the command line, in a configuration file, in Python, or in the file of a run.
+
+A field that is ``None`` is open. `cst.config.settings.resolve` closes it: by the recipe, by the method, or by the kind
+of data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+
+from cst.config.recipes import RECIPES
+from cst.grammar import parse_setting
+from cst.spelling import unknown
+from cst.types import described, fits, plain
+from cst.updates.optimizers import OPTIMIZERS
+
+Schedule = Literal["step", "inverse", "cosine", "constant"]
+BatchNorm = Literal["joint", "per-domain"]
+Augment = Literal["none", "mild", "flip", "mild/flip"]
+Head = Literal["linear", "prototype"]
+Standardization = Literal["dataset", "image"]
+Pooling = Literal["mean", "cls"]
+Resample = Literal["iid", "covariate-shift", "label-shift"]
+Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
+
+DEFAULT_TASK = "synthetic-digits"
+OWN_DATA = "own-data"
+"""What the task is called when ``source`` and ``target`` name the data."""
+ARRAYS, LISTS = IN_MEMORY = ("arrays", "lists")
+"""What the task is called when Python was given the data themselves."""
+
+LEAST = {"epochs": 1, "steps_per_epoch": 1, "batch_size": 2, "seed": 0, "max_length": 2, "image_size": 8}
+"""Whole numbers and the least that each may be."""
+
+NOT_NEGATIVE = (
+    *("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "warmup_epochs"),
+    *("bottleneck", "freeze", "workers"),
+)
+PATHS = ("out", "data_root", "source", "target", "cache")
+
+OF_THE_MACHINE = ("out", "data_root", "workers", "cache")
+"""Fields that a run folder leaves out: they belong to the machine, not to the run."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that can be said of a training run; what is ``None`` is left open."""
+
+    task: str | None = None
+    """What to adapt, unless --source and --target do; `cst tasks` lists the names. (default: synthetic-digits)"""
+    source: Path | None = None
+    """Your labelled data: a folder of images in class folders, a table (.csv, .tsv, .jsonl, .parquet), arrays (.npz,
+    .npy) or a folder that `datasets` saved."""
+    target: Path | None = None
+    """Your unlabelled data of the same kind; images may lie anywhere in the folder."""
+    text: str | None = None
+    """Column of the tables that holds the text; without it their other columns are numbers."""
+    label: str | None = None
+    """Column of the source that holds the label, or an .npy file of labels. (default: label)"""
+    target_labels: str | None = None
+    """Labels of the target, for evaluation only: 'folders' for images in class folders, a column of the target, or a
+    file (.csv with file and label, .npy)."""
+    strict: bool = False
+    """Stop at a file that cannot be read instead of leaving it out."""
+    resample: Resample | None = None
+    """Draw the subsets of the paper's Section 2.1 from the data first."""
+    method: str = "cst"
+    """A name from `cst methods`, or a sum of terms such as cycle+tsallis or source+cycle+tsallis(alpha=1.5)."""
+    recipe: str | None = None
+    """Settings of an experiment in the paper, such as paper/office-home, or of the published code, such as
+    official/visda; other flags override them."""
+    backbone: str | None = None
+    """Feature extractor: cnn, mlp, dtn, lenet from scratch; efficientnet-lite0, resnet50, resnet101, minilm, hf:NAME,
+    timm:NAME, torchvision:NAME pretrained; auto chooses by the data."""
+    weights: str | None = None
+    """File with weights for the backbone to start from, or 'none' to start a pretrained one from scratch."""
+    freeze: int | None = None
+    """Lower layers of a pretrained backbone that stay as they are; their outputs are computed once where inputs are not
+    augmented."""
+    pooling: Pooling | None = None
+    """How token features become one: mean over the tokens, or cls for the first."""
+    max_length: int | None = None
+    """Tokens of a text that are read."""
+    image_size: int | None = None
+    """Side of the images as the network sees them."""
+    epochs: int | None = None
+    """How many epochs; one epoch sees every sample of the larger domain once."""
+    steps_per_epoch: int | None = None
+    """Steps in an epoch, if it should not be one pass over the larger domain."""
+    batch_size: int | None = None
+    """Samples of each domain in a step, at most the size of the smaller domain."""
+    lr: float | None = None
+    """Initial learning rate."""
+    backbone_lr: float | None = None
+    """Factor on the learning rate of the backbone."""
+    optimizer: str | None = None
+    """sgd (the paper's), or adamw."""
+    momentum: float | None = None
+    """Momentum of SGD."""
+    weight_decay: float | None = None
+    """Weight decay."""
+    schedule: Schedule | None = None
+    """Decay of the learning rate: step (a tenth at each third of the run, the paper's), inverse (the published
+    code's), cosine or constant."""
+    ramp_epochs: float | None = None
+    """Epochs over which the weight of entropy terms grows from zero; 0 switches the ramp off."""
+    warmup_epochs: float | None = None
+    """Epochs on the source alone before any other term counts; ramps begin after them."""
+    batch_norm: BatchNorm | None = None
+    """Whose statistics batch norm uses: per-domain, each its own, or joint, of one concatenated pass."""
+    feature_norm: bool | None = None
+    """Batch norm without parameters behind the backbone; per domain, it takes out a shift of the features' mean and
+    scale."""
+    head: Head | None = None
+    """Last layer of the source head: linear, or prototype for similarities to one prototype a class."""
+    bottleneck: int | None = None
+    """Width of a hidden layer in the source head; 0 for a linear head."""
+    standardize: Standardization | None = None
+    """What inputs are standardised by: dataset, constants of the source or of the backbone's pretraining, or image,
+    each by its own mean and deviation."""
+    augment: Augment | None = None
+    """Random augmentation of both domains in training: mild, or flip to mirror images half of the time; mild/flip is
+    mild for the source, flip for the target."""
+    weight: Mapping[str, float] = field(default_factory=dict)
+    """Weight of a term, for instance cycle=2; several with commas, or with the flag again."""
+    option: Mapping[str, Any] = field(default_factory=dict)
+    """Option of a term or an update rule, for instance cycle.normalize=true or sam.rho=0.1; several likewise."""
+    seed: int | None = None
+    """Seed of everything random in the run."""
+    device: str | None = None
+    """Accelerator, as Lightning Fabric names it: auto, cpu, cuda, mps."""
+    precision: Precision | None = None
+    """Precision, as Lightning Fabric names it."""
+    tensorboard: bool | None = None
+    """Write TensorBoard events into the run folder as well."""
+    workers: int | None = None
+    """Processes that read images ahead of training. (default: one a core, at most 4)"""
+    cache: Path | None = None
+    """Folder in which outputs of frozen layers are kept for other runs."""
+    data_root: Path | None = None
+    """Folder of datasets for tasks that read files; CST_DATA if not given."""
+    out: Path | None = None
+    """The run folder."""
+
+    def __post_init__(self) -> None:
+        for name in ("weight", "option"):
+            object.__setattr__(self, name, _as_mapping(name, getattr(self, name)))
+        for name in PATHS:
+            if isinstance(getattr(self, name), str | os.PathLike):
+                object.__setattr__(self, name, Path(getattr(self, name)))
+        self._check()
+
+    def _check(self) -> None:
+        hints = get_type_hints(Config)
+        for item in dataclasses.fields(Config):
+            if item.name in ("weight", "option"):
+                continue
+            value = plain(getattr(self, item.name), hints[item.name])
+            object.__setattr__(self, item.name, value)
+            if not fits(value, hints[item.name]):
+                raise ValueError(f"{item.name}= must be {described(hints[item.name])}, got {value!r}.")
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value < 2**31:
+                raise ValueError(f"{name}= must be a whole number of at least {least}, got {value!r}.")
+        for name in NOT_NEGATIVE:
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ValueError(f"{name}= must be at least 0, got {value!r}.")
+        if self.optimizer is not None and self.optimizer not in OPTIMIZERS:
+            raise ValueError(f"optimizer=: {unknown('optimizer', self.optimizer, OPTIMIZERS)}")
+        if self.recipe is not None and self.recipe not in RECIPES:
+            raise ValueError(unknown("recipe", self.recipe, RECIPES))
+        if self.lr == 0:
+            raise ValueError("lr= must be more than 0: nothing would be learned.")
+        if self.momentum is not None and self.momentum >= 1:
+            raise ValueError(f"momentum= must be below 1, got {self.momentum:g}.")
+        self._check_data()
+
+    def _check_data(self) -> None:
+        if (self.source is None) != (self.target is None):
+            present, absent = ("source=", "target=") if self.target is None else ("target=", "source=")
+            raise ValueError(f"{present} needs {absent} beside it: adaptation takes a source and a target.")
+        if self.source is not None and self.task not in (None, OWN_DATA):
+            raise ValueError(f"task={self.task} and source= name two sets of data: leave one of them out.")
+        of_files = [name for name in ("text", "label", "target_labels") if getattr(self, name) is not None]
+        if of_files and self.source is None and self.task != OWN_DATA:
+            raise ValueError(f"{of_files[0]}= describes data of your own: give them with source= and target=.")
+
+    @property
+    def task_name(self) -> str:
+        """What the data are called."""
+        if self.task is not None:
+            return self.task
+        return DEFAULT_TASK if self.source is None else OWN_DATA
+
+    @property
+    def label_of_data(self) -> str:
+        """What to call the data in progress and file names."""
+        return name_of_data(self.task_name, self.source, self.target)
+
+
+def name_of_data(task: str, source: Path | None, target: Path | None) -> str:
+    """What to call data: the name of the task, or those of the user's own files."""
+    return task if source is None or target is None else f"{source.stem}-{target.stem}"
+
+
+def config_from(values: Mapping[str, Any], where: str = "options") -> Config:
+    """A configuration of plain values; ``where`` names their origin in an error."""
+    known = [item.name for item in dataclasses.fields(Config)]
+    for name in values:
+        if name not in known:
+            raise ValueError(f"{where}: {unknown('option', str(name), known)}")
+    try:
+        return Config(**values)
+    except TypeError as error:
+        raise ValueError(f"{where}: {error}.") from None
+
+
+def load_config(path: Path) -> Config:
+    """The configuration in a YAML file, as somebody wrote it or as a run folder keeps it."""
+    return config_from(load_options(path), where=str(path))
+
+
+def load_options(path: Path) -> dict[str, Any]:
+    """The options in a YAML file, not yet checked."""
+    import yaml
+
+    if not path.is_file():
+        raise ValueError(f"There is no configuration file at {path}.")
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
+    if values is None:
+        values = {}
+    if not isinstance(values, dict):
+        raise ValueError(f"{path} must hold one option a line, such as 'epochs: 20', not a {type(values).__name__}.")
+    return values
+
+
+def _as_mapping(name: str, values: Any) -> dict[str, Any]:
+    """``{"cycle": 2}``, ``["cycle=2"]`` and ``"cycle=2"`` all mean the same; commas separate several."""
+    if isinstance(values, Mapping):
+        return {str(key): value for key, value in values.items()}
+    if isinstance(values, str):
+        values = [values]
+    elif not isinstance(values, list | tuple | None):
+        raise ValueError(f"{name}= must be settings such as 'cycle=2', got {values!r}.")
+    items = [item.strip() for value in values or () for item in str(value).split(",") if item.strip()]
+    return dict(parse_setting(item, f"{name}=") for item in items)

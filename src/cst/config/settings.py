@@ -1,0 +1,178 @@
+"""What a run goes by: every field decided, once, from what the user wrote and what the data are."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cst.config.defaults import ALWAYS
+from cst.config.options import Config, load_config, name_of_data
+from cst.config.recipes import find_recipe
+from cst.files import write_text_aside
+from cst.grammar import adjusted
+from cst.methods import Method
+
+OF_THE_DATA = ("task", "source", "target", "text", "label", "target_labels", "strict", "resample")
+"""Fields that say where the data are; a run keeps them as the user wrote them."""
+MOVABLE = ("source", "target", "target_labels")
+"""Where data lie may change between the parts of a run."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A complete configuration. ``weight`` and ``option`` hold what differs from the method's own."""
+
+    data: Mapping[str, Any]
+    method: str
+    recipe: str
+    backbone: str
+    weights: str
+    freeze: int
+    pooling: str
+    max_length: int
+    image_size: int
+    epochs: int
+    steps_per_epoch: int
+    batch_size: int
+    lr: float
+    backbone_lr: float
+    optimizer: str
+    momentum: float
+    weight_decay: float
+    schedule: str
+    ramp_epochs: float
+    warmup_epochs: float
+    batch_norm: str
+    feature_norm: bool
+    head: str
+    bottleneck: int
+    standardize: str
+    augment: str
+    weight: Mapping[str, float]
+    option: Mapping[str, Any]
+    seed: int
+    device: str
+    precision: str
+    tensorboard: bool
+
+    @property
+    def label_of_data(self) -> str:
+        """What to call the data."""
+        return name_of_data(self.data["task"], self.data["source"], self.data["target"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for YAML or JSON; `cst.config.load_config` reads them again."""
+        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name != "data"}
+        values |= {"weight": dict(self.weight), "option": dict(self.option), "recipe": self.recipe or None}
+        data = {name: str(value) if isinstance(value, Path) else value for name, value in self.data.items()}
+        return {**data, **values}
+
+    def save(self, path: Path) -> None:
+        """Write them as YAML."""
+        import yaml
+
+        write_text_aside(path, yaml.safe_dump(self.to_dict(), sort_keys=False))
+
+    @classmethod
+    def load(cls, path: Path) -> Settings:
+        """The settings that a run keeps; what an earlier version left open is as usual."""
+        config = load_config(path)
+        names = [item.name for item in dataclasses.fields(cls) if item.name != "data"]
+        values = {name: _or_usual(name, getattr(config, name)) for name in names}
+        return cls(data={name: getattr(config, name) for name in OF_THE_DATA}, **values)
+
+    def differences(self, other: Settings) -> list[str]:
+        """Where two runs differ that should be one, a phrase for each."""
+        ours, theirs = (
+            {name: value for name, value in settings.to_dict().items() if name not in MOVABLE}
+            for settings in (self, other)
+        )
+        return [f"{name} was {theirs[name]}, now {ours[name]}" for name in ours if ours[name] != theirs[name]]
+
+
+def resolve(
+    config: Config,
+    method: Method,
+    kind: str,
+    usual: Callable[[str], Mapping[str, Any]],
+    only_for: Mapping[str, str],
+    sizes: tuple[int, int],
+) -> tuple[Settings, Method]:
+    """Decide what the user left open, and put weights and options into the method.
+
+    What the user wrote comes first, then the recipe, then the method, then the kind of data.
+
+    Args:
+        config: what the user wrote.
+        method: what its method stands for.
+        kind: of the data.
+        usual: the usual settings for a backbone; for ``"auto"``, the backbone that stands for it among them.
+        only_for: fields that mean something for one kind of data only.
+        sizes: how many samples the source and the target have.
+    """
+    recipe = {
+        name: value
+        for name, value in (find_recipe(config.recipe, kind) if config.recipe else {}).items()
+        if only_for.get(name, kind) == kind
+    }
+    backbone = _first(config.backbone, "auto") or _first(recipe.pop("backbone", "auto"), "auto") or "auto"
+    if backbone == "auto":
+        backbone = usual("auto")["backbone"]
+    usual_values = {**ALWAYS, **usual(backbone), "backbone": backbone}
+    _refuse_foreign(config, kind, usual_values, only_for)
+
+    weight, option = (
+        {**_of_terms(recipe.pop(name, {}), method), **getattr(config, name)} for name in ("weight", "option")
+    )
+    written = {name: getattr(config, name) for name in (*usual_values, "steps_per_epoch") if name != "backbone"}
+    decided = {**method.defaults, **recipe, **{name: value for name, value in written.items() if value is not None}}
+    values = {**usual_values, **decided}
+    values |= _counts(values, decided.get("batch_size"), sizes)
+    if values["warmup_epochs"] and values["warmup_epochs"] >= values["epochs"]:
+        raise ValueError(
+            f"warmup_epochs={values['warmup_epochs']:g} leaves none of the {values['epochs']} epochs to adapt in: "
+            "lower it."
+        )
+    data = {**{name: getattr(config, name) for name in OF_THE_DATA}, "task": config.task_name}
+    settings = Settings(
+        data=data, method=config.method, recipe=config.recipe or "", weight=weight, option=option, **values
+    )
+    return settings, adjusted(method, weight, option)
+
+
+def _or_usual(name: str, value: Any) -> Any:
+    return ALWAYS.get(name, "") if value is None else value
+
+
+def _first(value: str | None, neutral: str) -> str | None:
+    return None if value == neutral else value
+
+
+def _refuse_foreign(config: Config, kind: str, usual: Mapping[str, Any], only_for: Mapping[str, str]) -> None:
+    for name, needed in only_for.items():
+        if kind != needed and getattr(config, name) not in (None, usual[name]):
+            raise ValueError(f"{name}= is for {needed}, but the data are {kind}: leave it out.")
+
+
+def _of_terms(settings: Mapping[str, Any], method: Method) -> dict[str, Any]:
+    """A recipe's weights or options for those terms that the method has."""
+    terms = {part.name for part in method.terms}
+    return {name: value for name, value in settings.items() if name.partition(".")[0] in terms}
+
+
+def _counts(values: Mapping[str, Any], demanded: int | None, sizes: tuple[int, int]) -> dict[str, int]:
+    """Samples in a batch and steps in an epoch, which follow from the sizes of the domains."""
+    smaller, larger = sorted(sizes)
+    name = "source" if sizes[0] <= sizes[1] else "target"
+    if smaller < 2:
+        raise ValueError(f"The {name} has one sample only: a batch needs at least two.")
+    if demanded is not None and demanded > smaller:
+        raise ValueError(
+            f"The batch size of {demanded} is larger than the {name} ({smaller} samples): "
+            f"choose batch_size= of at most {smaller}."
+        )
+    batch_size = min(values["batch_size"], smaller)
+    return {"batch_size": batch_size, "steps_per_epoch": values.get("steps_per_epoch", max(1, larger // batch_size))}

@@ -1,0 +1,159 @@
+"""Two domains that belong together. Training sees the source and the target; only evaluation sees the oracle."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from cst.data.domain import Domain
+from cst.data.labels import UNKNOWN, encode_labels, known_labels
+from cst.data.samples import Samples, SomeSamples
+
+Inputs = TypeVar("Inputs", Domain, Samples)
+
+
+@dataclass(frozen=True)
+class Labelled(Generic[Inputs]):
+    """Inputs with labels 0..K-1."""
+
+    inputs: Inputs
+    labels: Tensor
+
+
+@dataclass(frozen=True)
+class Oracle(Generic[Inputs]):
+    """Labels of the target, for evaluation only: of its training samples, and a held-out test set.
+
+    Of a target that is labelled in part the other labels are `UNKNOWN`.
+    """
+
+    target_labels: Tensor | None = None
+    test: Labelled[Inputs] | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """A labelled source and an unlabelled target as they were read, and the names of the classes.
+
+    Attributes:
+        name: what the data are called.
+        source: the labelled domain.
+        labels: of the source, 0..K-1 [N].
+        target: the unlabelled domain.
+        classes: what the labels stand for.
+        oracle: what evaluation may look at.
+        notes: what the user should know of the data, one sentence each.
+    """
+
+    name: str
+    source: Domain
+    labels: Tensor
+    target: Domain
+    classes: tuple[Any, ...]
+    oracle: Oracle[Domain] = Oracle()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Of the data."""
+        return self.source.kind
+
+    @property
+    def num_classes(self) -> int:
+        """K."""
+        return len(self.classes)
+
+
+@dataclass(frozen=True)
+class EncodedTask:
+    """A task as a model takes it."""
+
+    source: Samples
+    labels: Tensor
+    target: Samples
+    classes: tuple[Any, ...]
+    oracle: Oracle[Samples] = Oracle()
+
+    @property
+    def num_classes(self) -> int:
+        """K."""
+        return len(self.classes)
+
+    @property
+    def identity(self) -> str:
+        """A short name for the inputs of both domains and the source's labels."""
+        digest = hashlib.blake2b(self.labels.numpy().tobytes(), digest_size=16)
+        for samples in (self.source, self.target):
+            for content in samples.contents():
+                digest.update(content)
+        return digest.hexdigest()
+
+
+def make_task(
+    name: str,
+    source: Domain,
+    target: Domain,
+    target_labels: Any = None,
+    test: Domain | None = None,
+    notes: Sequence[str] = (),
+) -> Task:
+    """A checked task; ``target_labels`` and ``test`` serve evaluation only."""
+    same_kind(source.kind, target.kind)
+    if source.labels is None:
+        raise ValueError("The source has no labels: give class folders, or name the column with label=.")
+    for role, domain in (("source", source), ("target", target)):
+        if not len(domain):
+            raise ValueError(f"The {role} is empty: give it at least one batch of samples.")
+    labels, classes = encode_labels(source.labels)
+    if len(labels) != len(source):
+        raise ValueError(
+            f"The source has {len(source)} inputs but {len(labels)} labels: give one label for each input."
+        )
+    truth = None if target_labels is None else known_labels(target_labels, classes, len(target))
+    held_out = None if test is None else Labelled(test, known_labels(test.labels, classes, len(test)))
+    sentences = (*source.notes, *target.notes, *source.left_out_note("source"), *target.left_out_note("target"))
+    return Task(
+        name,
+        source,
+        labels,
+        replace(target, labels=None),  # they are the oracle's
+        classes,
+        Oracle(truth, held_out),
+        (*notes, *sentences, *_labelled_part(truth)),
+    )
+
+
+def same_kind(source: str, target: str) -> None:
+    """Refuse two domains of which one holds images and the other text or numbers."""
+    if source != target:
+        raise ValueError(f"The source holds {source}, the target {target}: both must be of one kind.")
+
+
+def _labelled_part(truth: Tensor | None) -> tuple[str, ...]:
+    """A sentence for a target that is labelled in part."""
+    if truth is None or UNKNOWN not in truth:
+        return ()
+    return (f"{int((truth != UNKNOWN).sum()):,} of the target's {len(truth):,} samples have a label to evaluate with.",)
+
+
+def subsample(task: EncodedTask, most: int) -> EncodedTask:
+    """The task with at most ``most`` samples of its target, labelled ones first, otherwise spread evenly."""
+    count, labels = len(task.target), task.oracle.target_labels
+    if count <= most:
+        return task
+    known = torch.zeros(count, dtype=torch.bool) if labels is None else labels != UNKNOWN
+    first = _evenly(known.nonzero().flatten(), most)
+    positions = torch.cat([first, _evenly((~known).nonzero().flatten(), most - len(first))]).sort().values
+    oracle = replace(task.oracle, target_labels=None if labels is None else labels[positions])
+    return replace(task, target=SomeSamples(task.target, positions), oracle=oracle)
+
+
+def _evenly(positions: Tensor, most: int) -> Tensor:
+    if len(positions) <= most:
+        return positions
+    return positions[torch.linspace(0, len(positions) - 1, most).long()]

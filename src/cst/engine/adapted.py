@@ -1,0 +1,131 @@
+"""A model after adaptation: predict, look inside, save, load."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from cst.config import Settings
+from cst.data.domain import Domain, Reading
+from cst.data.task import Task
+from cst.engine.evaluation import DomainView
+from cst.engine.run import Run
+from cst.kinds import KINDS, kind_of_path
+from cst.kinds.contract import Kind
+from cst.models.backbones import CUSTOM
+from cst.models.model import Model
+from cst.models.spec import ModelSpec
+
+
+class Adapted:
+    """A classifier for the target domain.
+
+    Attributes:
+        model: the network, in evaluation mode.
+        spec: what it is made of and how it takes its inputs.
+        classes: the labels as they were given, in the order of the columns of ``predict_proba``.
+        history: one record for each epoch, as in ``metrics.jsonl``.
+        settings: what the run went by.
+        workers: processes that read files; one a core if ``None``.
+    """
+
+    def __init__(
+        self, model: Model, settings: Settings, history: list[dict[str, Any]], workers: int | None = None
+    ) -> None:
+        self.model, self.settings, self.history, self.workers = model.eval(), settings, history, workers
+        self.spec, self.classes = model.spec, model.spec.classes
+        self.kind: Kind = KINDS[model.spec.kind]
+
+    def __repr__(self) -> str:
+        made = f"{self.settings.method} on {self.spec.kind}, {self.spec.backbone}, {len(self.classes)} classes"
+        return f"<Adapted: {made}, {len(self.history)} epochs>"
+
+    def predict(self, inputs: Any) -> NDArray[Any]:
+        """The class of each input, as a label of the kind that training was given."""
+        labels: NDArray[Any] = np.asarray(self.classes)[self.predict_proba(inputs).argmax(1)]
+        return labels
+
+    def predict_proba(self, inputs: Any) -> NDArray[np.float32]:
+        """The probability of each class [N, K]."""
+        probs: NDArray[np.float32] = self.view(inputs).logits.softmax(-1).numpy()
+        return probs
+
+    def features(self, inputs: Any) -> NDArray[np.float32]:
+        """The features ``h_phi(x)`` [N, d]."""
+        features: NDArray[np.float32] = self.view(inputs).features.numpy()
+        return features
+
+    def view(self, inputs: Any) -> DomainView:
+        """New inputs as the model sees them: arrays, texts, paths of images, or one path as training was given."""
+        if isinstance(inputs, str | os.PathLike):
+            # Of a path all is read: a sample left out would shift the others.
+            inputs = [inputs] if self.kind.is_item(inputs) else self.read(Path(inputs), strict=True).items
+        return DomainView(self.model, self.spec.encoder.encode(inputs), workers=self.workers)
+
+    def read(self, path: Path, text: str | None = None, strict: bool = False) -> Domain:
+        """New inputs from a folder, a table, arrays or a saved dataset, of the kind that the model takes."""
+        column = text or self.settings.data["text"]
+        if self.kind.reads_column and column is None:
+            raise ValueError("The model reads text: name the column that holds it with text=.")
+        columns = tuple(self.spec.encoding.get("columns", ()))
+        reading = Reading(
+            column if self.kind.reads_column else None, labels=False, columns=columns, strict=strict, role="new"
+        )
+        if not path.exists() or not self.kind.claims_path(path, reading):
+            other = kind_of_path(path, Reading()).name
+            raise ValueError(f"The model was trained on {self.kind.name}, but {path} holds {other}.")
+        return self.kind.read_path(path, reading)
+
+    def check(self, task: Task) -> None:
+        """Refuse data that the model was not made for."""
+        if task.kind != self.spec.kind:
+            raise ValueError("The data are not of the kind and shape that the run was trained on.")
+        if task.classes != self.classes:
+            ours, theirs = (", ".join(map(str, classes)) for classes in (self.classes, task.classes))
+            raise ValueError(f"The data have the classes {theirs}, but the run was trained on {ours}.")
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model into ``folder``, from which :func:`cst.load` brings it back."""
+        run = Run(Path(folder))
+        if run.folder.is_file():
+            raise ValueError(f"{folder} is a file: choose a folder for the model.")
+        run.folder.mkdir(parents=True, exist_ok=True)
+        run.save_weights(self.model.state_dict())
+        self.settings.save(run.config_file)
+        run.write_records(self.history)
+        self.spec.save(run.folder)
+
+
+def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
+    """The model that :meth:`Adapted.save` or a run left in ``folder``.
+
+    Args:
+        folder: a saved model or a finished run.
+        backbone: a module of the same architecture, where training was given one.
+    """
+    run = Run(Path(folder))
+    if not run.has_model:
+        unfinished = run.checkpoint_file.is_file()
+        hint = f"finish it first with 'cst train --resume {folder}'." if unfinished else "name a finished run."
+        raise ValueError(f"{folder} holds no adapted model: {hint}")
+    weights = run.load_weights()
+    spec = ModelSpec.load(run.folder)
+    if spec.backbone == CUSTOM and backbone is None:
+        raise ValueError(
+            f"The model in {folder} has a backbone of your own: pass it, as load(folder, backbone=module)."
+        )
+    with torch.random.fork_rng():
+        model = spec.build(backbone)
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        raise ValueError(
+            f"The weights in {folder} do not fit this backbone: pass the one it was trained with."
+        ) from None
+    return Adapted(model, run.settings, run.history())

@@ -1,0 +1,65 @@
+"""Who watches a run: a base to inherit from, and TensorBoard."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from cst.extras import missing
+
+log = logging.getLogger("cst")
+
+
+class Callback:
+    """Somebody who is told how a run goes; inherit and override what you want to know.
+
+    >>> class Printer(Callback):
+    ...     def on_epoch(self, record):
+    ...         print(f"epoch {record['epoch']}: loss {record['loss']['total']:.2f}")
+    >>> Printer().on_epoch({"epoch": 1, "loss": {"total": 0.5}})
+    epoch 1: loss 0.50
+    """
+
+    def on_start(self, total: int) -> None:
+        """Before the first step; ``total`` is how many steps the whole run has."""
+
+    def on_step(self, step: int, total: int) -> None:
+        """After step number ``step``, counted from 1."""
+
+    def on_epoch(self, record: dict[str, Any]) -> None:
+        """After an epoch, with its line in the metrics."""
+
+    def on_end(self) -> None:
+        """After the last step, or when the run stops before it."""
+
+
+class Logging(Callback):
+    """A line in the log ``cst`` for every epoch, for whoever has switched it on."""
+
+    def on_epoch(self, record: dict[str, Any]) -> None:
+        """Say the losses."""
+        losses = ", ".join(f"{name} {value:.4f}" for name, value in record["loss"].items())
+        log.info("epoch %d: %s", record["epoch"], losses)
+
+
+class TensorBoard(Callback):
+    """Writes the numbers of every record as TensorBoard events."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise missing("tensorboard", "tensorboard=") from None
+        self.writer = SummaryWriter(str(folder))
+
+    def on_epoch(self, record: dict[str, Any]) -> None:
+        """One event for each number."""
+        for key, value in record.items():
+            for name, number in value.items() if isinstance(value, dict) else [("", value)]:
+                if isinstance(number, int | float):
+                    self.writer.add_scalar(f"{key}/{name}".rstrip("/"), number, record["epoch"])
+
+    def on_end(self) -> None:
+        """Close the file."""
+        self.writer.close()

@@ -1,0 +1,89 @@
+"""Algorithm 1 of the paper, for any sum of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from cst.engine import checkpoint
+from cst.engine.callbacks import Callback
+from cst.engine.evaluation import Evaluation
+from cst.engine.optimisation import set_rate
+from cst.engine.records import EpochLog, diverged
+from cst.engine.run import Run
+from cst.engine.setup import GATHERED, Training
+from cst.terms.contract import Epoch, Step
+
+
+def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback] = ()) -> list[dict[str, Any]]:
+    """Train from where the run stands to its last epoch and return the records of all epochs."""
+    settings, objective = training.settings, training.objective
+    history = checkpoint.restore(run, training) if run else []
+    total = settings.epochs * settings.steps_per_epoch
+    present = training.evaluation()  # both domains at the present weights, as far as somebody asks
+    for callback in callbacks:
+        callback.on_start(total)
+    with torch.random.fork_rng():
+        for number in range(len(history), settings.epochs):
+            torch.manual_seed((settings.seed * 1_000_003 + number + 1) % 2**63)
+            objective.train()
+            log = EpochLog(settings, number, training.task.num_classes)
+            steps = range(number * settings.steps_per_epoch, (number + 1) * settings.steps_per_epoch)
+            with finite(training, number):
+                # Choose alpha by the round trip (Appendix B.3), label the target anew: whatever terms do once an epoch.
+                epoch = begin_epoch(training, number, present, steps)
+                training.sampler.start_epoch(epoch)
+                objective.start_epoch(epoch)
+                for step_number, batch in training.feed.batches(steps):
+                    set_rate(training.optimizer, settings, step_number)
+                    epochs = step_number / settings.steps_per_epoch
+                    step = Step(training.model, batch, objective.views, epochs, epochs / settings.epochs)
+                    # Source step: L_P(theta_s, phi), the term `source`.
+                    # Forward step: theta_s gives the target batch its pseudo-labels, argmax f(x).
+                    # Reverse step: the target head that fits them in closed form is judged on the source, the term
+                    # `cycle`; with E_Q S_alpha, the term `tsallis`, that is the objective.
+                    # Update: phi and theta_s follow its gradient.
+                    losses = training.update.take(training.module, step)
+                    objective.after_step()
+                    log.add(losses, training.memory.add(step))
+                    for callback in callbacks:
+                        callback.on_step(step_number + 1, total)
+            present = training.evaluation()
+            history.append(log.record(training, present))
+            if run:
+                run.write_records(history)
+                checkpoint.save(run, training, number + 1)
+            for callback in callbacks:
+                callback.on_epoch(history[-1])
+    return history
+
+
+def begin_epoch(training: Training, number: int, present: Evaluation, steps: range) -> Epoch:
+    """What terms and the sampling rule may see before the first step; they share every pass that they ask for."""
+    everything = (
+        present if training.watched is training.task else Evaluation(training.model, training.task, training.workers)
+    )
+
+    @torch.no_grad()
+    def gathered() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Features of the epoch that has passed, or of a look ahead before the first."""
+        memory = training.memory
+        if not memory:
+            ahead = steps[: GATHERED // training.settings.batch_size]
+            for _, batch in training.feed.batches(ahead):
+                memory.add(Step(training.model, batch, training.objective.views).again())
+        return memory.stacked()[:3]
+
+    return Epoch(number, training.settings.epochs, training.model, everything.source, everything.target, gathered)
+
+
+@contextmanager
+def finite(training: Training, epoch: int) -> Iterator[None]:
+    """A target head without a solution means that features are no longer finite."""
+    try:
+        yield
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+        raise diverged(training.settings, epoch, "the target head has no solution") from None

@@ -1,0 +1,83 @@
+"""What an epoch leaves behind: its losses, read from the device now and then, and its record."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from cst.config import Settings
+from cst.engine.metrics import target_head_error
+
+if TYPE_CHECKING:
+    from cst.engine.evaluation import Evaluation
+    from cst.engine.setup import Training
+
+INTERVAL = 50
+"""Steps after which losses are read from the device and looked at."""
+
+
+def diverged(settings: Settings, epoch: int, what: str) -> FloatingPointError:
+    """The error of a run whose numbers are no longer finite."""
+    return FloatingPointError(
+        f"Training diverged in epoch {epoch + 1} ({what}): lower the learning rate, now {settings.lr:g}, "
+        "and begin a new run."
+    )
+
+
+class EpochLog:
+    """Losses and pseudo-labels of an epoch. They stay on the device and are read every `INTERVAL` steps."""
+
+    def __init__(self, settings: Settings, epoch: int, num_classes: int) -> None:
+        self.settings, self.epoch, self.num_classes = settings, epoch, num_classes
+        self.means: dict[str, float] = {}
+        self._pending: list[dict[str, Tensor]] = []
+        self._counts: Tensor | int = 0
+        self._began, self._cpu_began = time.perf_counter(), time.process_time()
+
+    def add(self, losses: dict[str, Tensor], labels: Tensor) -> None:
+        """Keep the losses of a step and the pseudo-labels of its target batch."""
+        self._pending.append({name: loss.detach() for name, loss in losses.items()})
+        self._counts = self._counts + torch.bincount(labels, minlength=self.num_classes)
+        if len(self._pending) == INTERVAL:
+            self.read()
+
+    def read(self) -> None:
+        """Take what is pending from the device, at once; a loss that is not finite ends the run."""
+        if not self._pending:
+            return
+        precise = torch.float32 if self._pending[0]["total"].device.type == "mps" else torch.float64
+        flat = torch.stack([loss.to(precise) for losses in self._pending for loss in losses.values()]).tolist()
+        values = iter(flat)
+        for losses in self._pending:
+            step = {name: next(values) for name in losses}
+            if not all(map(math.isfinite, step.values())):
+                what = ", ".join(f"{name} {value:g}" for name, value in step.items())
+                raise diverged(self.settings, self.epoch, what)
+            for name, value in step.items():
+                self.means[name] = self.means.get(name, 0.0) + value / self.settings.steps_per_epoch
+        self._pending.clear()
+
+    def record(self, training: Training, evaluation: Evaluation) -> dict[str, Any]:
+        """The epoch's line in the metrics."""
+        self.read()
+        seconds, cpu_seconds = time.perf_counter() - self._began, time.process_time() - self._cpu_began
+        objective, after = training.objective, self.epoch + 1
+        weights = {name: round(objective.weight(name, after), 6) for name, _ in objective.items()}
+        counts = torch.as_tensor(self._counts).float().cpu()
+        record: dict[str, Any] = {
+            "epoch": after,
+            "step": after * self.settings.steps_per_epoch,
+            "lr": training.optimizer.param_groups[-1]["lr"],
+            "loss": {name: round(value, 6) for name, value in self.means.items()},
+            "weight": weights,
+            **objective.metrics(),
+            "pseudo_label_distribution": [round(float(share), 6) for share in counts / counts.sum()],
+            "target_head_source_error": round(target_head_error(*training.memory.stacked(), self.num_classes), 6),
+        }
+        if oracle := evaluation.figures(oracle=True):
+            record["oracle"] = oracle
+        return {**record, "seconds": round(seconds, 3), "cpu_seconds": round(cpu_seconds, 3)}

@@ -1,0 +1,235 @@
+"""Everything that a run needs before its first step, made from a task and its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cst.config import Config, Settings, resolve
+from cst.data.augmentations import of_each_domain
+from cst.data.cached import through_frozen
+from cst.data.loading import worker_count
+from cst.data.samples import Samples
+from cst.data.task import EncodedTask, Task, subsample
+from cst.engine.evaluation import Evaluation
+from cst.engine.feed import Feed
+from cst.engine.memory import Memory
+from cst.engine.objective import Objective
+from cst.engine.optimisation import make_optimizer
+from cst.grammar import make, parse_method
+from cst.kinds import KINDS, only_for
+from cst.methods import Method
+from cst.models.backbones import is_pretrained
+from cst.models.frozen import Frozen
+from cst.models.model import Model, Standardize
+from cst.models.pretrained import is_image_backbone
+from cst.models.spec import ModelSpec
+from cst.sampling.rules import Uniform
+from cst.updates.contract import Update
+
+GATHERED = 1024
+"""Samples of each domain whose features are kept for selecting alpha."""
+WATCHED = 10_000
+"""Target samples that the oracle looks at after each epoch; of the finished model it looks at all."""
+
+
+@dataclass
+class Training:
+    """The parts of a run in progress.
+
+    Attributes:
+        settings: complete.
+        task: the data as the trained layers see them.
+        watched: the same, with as many target samples as the oracle looks at after each epoch.
+        encoded: the data as the model takes them.
+        columns: names of the inputs, where they come from a table.
+        model: what is trained, in place.
+        objective: the model and the terms.
+        module: the same, as the device and its precision run it.
+        optimizer: takes the steps.
+        update: how a step is taken.
+        sampler: which samples meet in a step.
+        feed: batches by the number of a step.
+        memory: features gathered as training goes on.
+        workers: processes that read files.
+    """
+
+    settings: Settings
+    task: EncodedTask
+    watched: EncodedTask
+    encoded: EncodedTask
+    columns: tuple[str, ...]
+    model: Model
+    objective: Objective
+    module: Any
+    optimizer: torch.optim.Optimizer
+    update: Update
+    sampler: Uniform
+    feed: Feed
+    memory: Memory
+    workers: int | None
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What must not change while a run is interrupted."""
+        return {
+            "classes": [str(name) for name in self.encoded.classes],
+            "columns": list(self.columns),
+            "source": len(self.encoded.source),
+            "target": len(self.encoded.target),
+            "content": self.encoded.identity,
+        }
+
+    def evaluation(self) -> Evaluation:
+        """Both domains at the present weights, as far as they are watched."""
+        return Evaluation(self.model, self.watched, self.workers)
+
+
+def settle(config: Config, task: Task, method: Method | None = None) -> tuple[Settings, Method]:
+    """What the run goes by: the user's word, completed for these data."""
+    kind = KINDS[task.kind]
+    return resolve(
+        config,
+        method or parse_method(config.method),
+        task.kind,
+        lambda backbone: {"backbone": kind.backbone, **kind.usual(is_pretrained(backbone))},
+        only_for(),
+        (len(task.source), len(task.target)),
+    )
+
+
+def set_up(
+    task: Task,
+    settings: Settings,
+    method: Method,
+    module: nn.Module | None = None,
+    workers: int | None = None,
+    cache: Path | None = None,
+) -> Training:
+    """Encode the task, build the model, the objective and all that trains it.
+
+    Args:
+        task: the data.
+        settings: complete.
+        method: terms, update rule and sampling rule.
+        module: a backbone of the user's own.
+        workers: processes that read files; one a core if not given.
+        cache: folder in which outputs of frozen layers are kept.
+    """
+    from lightning_fabric import Fabric
+
+    try:
+        fabric = Fabric(accelerator=settings.device, devices=1, precision=settings.precision)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(f"Device '{settings.device}' with precision '{settings.precision}': {error}") from None
+    spec = ModelSpec.of(task, settings, custom=module is not None)
+    encoded = spec.encode(task)
+    model = build_model(spec, encoded.source, settings, module)
+    objective = Objective(
+        method,
+        model,
+        num_classes=task.num_classes,
+        feature_dim=model.spec.feature_dim,
+        num_target=len(task.target),
+        ramp_epochs=settings.ramp_epochs,
+        warmup_epochs=settings.warmup_epochs,
+    )
+    _check_inputs(encoded.target.take(torch.tensor([0])), model, objective, settings)
+    wrapped, optimizer = fabric.setup(objective, make_optimizer(objective, model, settings))
+    sizes = (len(task.target), task.num_classes, settings.batch_size, settings.seed)
+    sampler: Uniform = make(method.sampling, task.labels, *sizes)
+    reached = _after_frozen_layers(encoded, model.prepare, objective, settings, cache, workers)
+    feed = Feed(
+        reached,
+        sampler,
+        settings.seed,
+        settings.augment,
+        KINDS[task.kind].augmentations,
+        "strong" in objective.views,
+        worker_count(workers, reached.source, reached.target),
+        fabric.to_device,
+    )
+    return Training(
+        settings=settings,
+        task=reached,
+        watched=subsample(reached, WATCHED),
+        encoded=encoded,
+        columns=task.source.columns,
+        model=model,
+        objective=objective,
+        module=wrapped,
+        optimizer=optimizer,
+        update=make(method.update, optimizer, fabric.backward),
+        sampler=sampler,
+        feed=feed,
+        memory=Memory(GATHERED, settings.batch_size),
+        workers=workers,
+    )
+
+
+def build_model(spec: ModelSpec, source: Samples, settings: Settings, module: nn.Module | None = None) -> Model:
+    """The model of a description, freshly initialised.
+
+    Inputs of a backbone by name are standardised: with the statistics of its pretraining, or with the source's.
+    A module that the user brings gets the inputs as they are. On request each image is standardised by itself.
+    """
+    example = source.take(torch.arange(2))
+    if settings.standardize == "image" and example.ndim != 4:
+        raise ValueError("standardize=image is for images, but these inputs are vectors or tokens: leave it out.")
+    if module is None and settings.standardize == "dataset":
+        _check_scale(source, example, settings.backbone)
+    model = spec.build(module, settings.weights, example)
+    if isinstance(model.prepare, Standardize) and not is_pretrained(settings.backbone):
+        count = min(len(source), 512 if source.decodes else 4096)
+        model.prepare.fit(source.take(torch.linspace(0, len(source) - 1, count).long()))
+    return model
+
+
+def _check_scale(source: Samples, example: Tensor, backbone: str) -> None:
+    """A pretrained image backbone brings its own standardisation, of values 0..1; files have those anyway."""
+    if source.decodes or not example.is_floating_point() or not is_image_backbone(backbone):
+        return
+    some = source.take(torch.arange(min(len(source), 64)))
+    least, most = float(some.min()), float(some.max())
+    if least < -1e-3 or most > 1 + 1e-3:
+        raise ValueError(
+            f"Backbone '{backbone}' takes images with values 0..1, but the source has {least:g} to {most:g}: "
+            "give bytes (uint8), or divide by the largest value."
+        )
+
+
+def _check_inputs(example: Tensor, model: Model, objective: Objective, settings: Settings) -> None:
+    """Tokens can be hidden and their word vectors perturbed where the backbone is one of ours, never averaged."""
+    if "flip" in of_each_domain(settings.augment) and example.ndim != 4:
+        raise ValueError("augment=flip mirrors images, but these inputs are vectors or tokens: choose mild or none.")
+    if example.is_floating_point():
+        return
+    embeds = hasattr(model.backbone, "embed")
+    refused = [n for n, t in objective.items() if t.mixes or (not embeds and (t.augments or t.perturbs))]
+    if settings.augment != "none" and not embeds:
+        refused.append("augment")
+    if refused:
+        raise ValueError(
+            f"{' and '.join(refused)} would change the inputs, which are whole numbers (tokens?): "
+            "choose a method that works on features, such as cst."
+        )
+
+
+def _after_frozen_layers(
+    task: EncodedTask,
+    prepare: nn.Module,
+    objective: Objective,
+    settings: Settings,
+    cache: Path | None,
+    workers: int | None,
+) -> EncodedTask:
+    """The task as the trained layers see it, where nothing random happens before them."""
+    random = settings.augment != "none" or any(term.augments for _, term in objective.items())
+    if random or not isinstance(prepare, Frozen):
+        return task
+    return through_frozen(task, prepare, cache, workers)

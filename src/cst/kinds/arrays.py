@@ -1,0 +1,221 @@
+"""Numbers: vectors and small images in arrays, tensors, data frames, datasets, tables and NumPy files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cst.config.defaults import PRETRAINED_IMAGES
+from cst.data.domain import Domain, Reading, RowNames
+from cst.data.readers import ARRAYS, TABLES, is_saved_dataset
+from cst.kinds.contract import MAYBE, NO, Kind, paths_or_texts
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+    from cst.config import Settings
+    from cst.data.augmentations import Augmentations
+    from cst.data.samples import Samples
+
+
+@dataclass(frozen=True)
+class ArrayEncoder:
+    """Numbers of one shape; images as [channels, height, width], bytes as 0..1.
+
+    Attributes:
+        shape: of one input.
+        bytes_in: whether inputs come as bytes.
+        columns: names of the inputs, where they come from a table.
+        raw: hand them over as they are, to a network of the user's own.
+    """
+
+    shape: tuple[int, ...]
+    bytes_in: bool
+    columns: tuple[str, ...]
+    raw: bool
+
+    def encode(self, items: Any, role: str = "new") -> Samples:
+        """Checked samples, of the type and shape that the model takes."""
+        import torch
+
+        from cst.data.arrays import in_columns, samples_from
+
+        samples, bytes_in = samples_from(in_columns(items, self.columns, role), role, as_images=not self.raw)
+        shape = tuple(samples.take(torch.tensor([0])).shape[1:])
+        if bytes_in != self.bytes_in:
+            raise ValueError(_other_type(self.bytes_in, role))
+        if shape != self.shape:
+            raise ValueError(_other_shape(shape, self.shape, role))
+        return samples
+
+    def save(self, folder: Path) -> None:
+        """There is nothing beside the model."""
+
+
+def _other_type(bytes_in: bool, role: str) -> str:
+    if role != "new":
+        return "One domain has bytes (uint8), the other has not: bring both to the same type and scale."
+    types = ("numbers", "bytes (uint8)")
+    return f"The model was trained on {types[bytes_in]}, but the new inputs are {types[not bytes_in]}."
+
+
+def _other_shape(shape: tuple[int, ...], expected: tuple[int, ...], role: str) -> str:
+    if role not in ("new", "source"):
+        return f"One source input has shape {expected}, one {role} input {shape}: bring both to the same shape."
+    return f"One input has shape {shape}, but the model was trained on inputs of {expected}."
+
+
+class Arrays(Kind):
+    """Numbers in memory."""
+
+    name, size_unit = "arrays", "values"
+
+    def usual(self, pretrained: bool) -> Mapping[str, Any]:
+        """A pretrained image backbone learns slowly, whatever the images come from."""
+        if not pretrained:
+            return {}
+        return {name: value for name, value in PRETRAINED_IMAGES.items() if name != "image_size"}  # arrays have a size
+
+    def claims_path(self, path: Path, reading: Reading) -> int:
+        """A table or a saved dataset, if no column of text is named, and NumPy files."""
+        if reading.text is not None:
+            return NO
+        return MAYBE if path.suffix.lower() in (*TABLES, *ARRAYS) or is_saved_dataset(path) else NO
+
+    def claims_items(self, items: Any) -> int:
+        """Whatever is not a list of texts or of paths."""
+        return NO if paths_or_texts(items) else MAYBE
+
+    def read_path(self, path: Path, reading: Reading) -> Domain:
+        """The columns of a table that are not the label, or the inputs of a NumPy file."""
+        from cst.data.readers.arrays import read_arrays
+        from cst.data.readers.tables import columns_of, labels_of, matrix_of, number_columns
+
+        if path.suffix.lower() in ARRAYS:
+            inputs, labels = read_arrays(path, reading)
+            return Domain(self.name, inputs, RowNames(len(inputs)), labels)
+        if is_saved_dataset(path):
+            from cst.data.readers.datasets import columns_of_dataset, load_dataset
+
+            columns = columns_of_dataset(load_dataset(path))
+        else:
+            columns = columns_of(path)
+        labels = None
+        if reading.labels:
+            labels = labels_of(columns, path, reading.label, reading.label_option, reading.gaps)
+        names, numbering = number_columns(columns, reading.label)
+        names = reading.columns or names
+        matrix = matrix_of(columns, names, path)
+        notes = tuple(f"Column '{name}' of {path} is taken for row numbers and left out." for name in numbering)
+        return Domain(self.name, matrix, RowNames(len(matrix)), labels, columns=names, notes=notes)
+
+    def read_items(self, items: Any, reading: Reading) -> Domain:
+        """Anything that has a length and holds numbers; the columns of a data frame go by name."""
+        from torch.utils.data import Dataset, TensorDataset
+
+        from cst.data.arrays import columns_of, count_of, in_columns, no_inputs
+
+        if isinstance(items, TensorDataset):
+            items = items.tensors[0]
+        if reading.role == "target" and isinstance(items, tuple) and _is_pair(items):
+            raise ValueError(
+                "target must be inputs alone: labels of the target, for evaluation, go into target_labels=."
+            )
+        items = in_columns(items, reading.columns, reading.role)
+        columns = reading.columns or columns_of(items)
+        items = items.to_numpy() if hasattr(items, "iloc") else items
+        if isinstance(items, Dataset):
+            count = count_of(items, reading.role)
+        else:
+            items = items if hasattr(items, "shape") else _as_array(items, reading.role)
+            count = items.shape[0] if len(items.shape) else 0
+        if not count:
+            raise ValueError(no_inputs(reading.role))
+        return Domain(self.name, items, RowNames(count), columns=columns)
+
+    def encoding(self, domain: Domain, settings: Settings, raw: bool) -> dict[str, Any]:
+        """Shape and type as the first sample has them."""
+        encoder = _encoder_for(domain, raw)
+        return {**asdict(encoder), "shape": list(encoder.shape), "columns": list(encoder.columns)}
+
+    def encoder(self, encoding: Mapping[str, Any], backbone: str, home: Path | None) -> ArrayEncoder:
+        """Numbers of that shape and type."""
+        return ArrayEncoder(tuple(encoding["shape"]), encoding["bytes_in"], tuple(encoding["columns"]), encoding["raw"])
+
+    @property
+    def augmentations(self) -> Augmentations:
+        """Small affine maps for images, noise for vectors."""
+        from cst.data.augmentations import ARRAYS
+
+        return ARRAYS
+
+    def fingerprint(self, item: Any) -> bytes:
+        """Numbers of any type as one type; what is no number stays as it is."""
+        import numpy as np
+
+        values = np.asarray(item)
+        return (values.astype(np.float64) if values.dtype.kind in "biuf" else values).tobytes()
+
+    def size(self, item: Any) -> int:
+        """Values."""
+        import numpy as np
+
+        return int(np.asarray(item).size)
+
+    def thumbnail(self, item: Any, side: int) -> Picture | None:
+        """An image of any scale and layout; nothing for a vector."""
+        from PIL import Image
+
+        from cst.data.images import as_bytes
+
+        return None if item.ndim < 2 else Image.fromarray(as_bytes(item)).convert("RGB").resize((side, side), 0)
+
+    def refusal(self, source: Domain, target: Domain) -> str:
+        """Both must be numbers of the same type and shape."""
+        try:
+            encoder = _encoder_for(source, raw=False)
+            encoder.encode(source.items, "source")
+            encoder.encode(target.items, "target")
+        except ValueError as error:
+            return str(error)
+        return ""
+
+
+def _encoder_for(domain: Domain, raw: bool) -> ArrayEncoder:
+    import torch
+
+    from cst.data.arrays import samples_from
+
+    samples, bytes_in = samples_from(_first(domain.items), "source", as_images=not raw)
+    return ArrayEncoder(tuple(samples.take(torch.tensor([0])).shape[1:]), bytes_in, domain.columns, raw)
+
+
+def _is_pair(items: Any) -> bool:
+    """Whether these are inputs and labels rather than rows of inputs."""
+    return len({tuple(part.shape)[:2] for part in items if hasattr(part, "shape")}) > 1
+
+
+def _as_array(items: Any, role: str) -> Any:
+    """Nested lists as an array."""
+    import numpy as np
+
+    try:
+        return np.asarray(items)
+    except ValueError:
+        raise ValueError(
+            f"The {role} inputs are not numbers in a rectangular array (got {type(items).__name__}): convert them."
+        ) from None
+
+
+def _first(items: Any) -> Any:
+    """The first sample, as a domain of its own."""
+    from torch.utils.data import Dataset
+
+    if isinstance(items, Dataset):
+        return items
+    return items[:1]
+
+
+KIND = Arrays()

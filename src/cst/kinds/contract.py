@@ -1,0 +1,132 @@
+"""What a kind of data must say of itself. A new kind (audio, time series, graphs) is one new file beside this one."""
+
+from __future__ import annotations
+
+import os
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cst.data.domain import Domain, Reading
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+    from cst.config import Settings
+    from cst.data.augmentations import Augmentations
+    from cst.data.samples import Samples
+
+NO, MAYBE, SURELY = range(3)
+"""Whether a kind claims some data; the strongest claim wins."""
+
+
+class Encoder(Protocol):
+    """Makes samples of raw items, for one model."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Of one encoded input; empty for sequences of tokens, which have no common one."""
+
+    def encode(self, items: Any, role: str = "new") -> Samples:
+        """Items as the model takes them; ``role`` is what an error calls them: source, target, test or new."""
+
+    def save(self, folder: Path) -> None:
+        """Write what must lie beside a saved model."""
+
+
+class Kind(ABC):
+    """All that depends on the kind of data: reading, encoding, augmentation, fingerprints, usual settings."""
+
+    name: str
+    """What the data are called, in the plural."""
+    unit: str = "row"
+    """What one sample is: a row or a file."""
+    size_unit: str
+    """What the size of a sample counts."""
+    backbone: str = "auto"
+    """What the backbone ``auto`` stands for; ``auto`` again where the shape of the inputs decides."""
+    fields: tuple[str, ...] = ()
+    """Settings that mean something for this kind only."""
+    reads_column: bool = False
+    """Whether a column of a table must be named to find such data in it."""
+
+    def usual(self, pretrained: bool) -> Mapping[str, Any]:
+        """Settings that differ from those of `cst.config.defaults.ALWAYS`, with a pretrained backbone or another."""
+        return {}
+
+    def claims_path(self, path: Path, reading: Reading) -> int:
+        """Whether a file or folder holds such data: `NO`, `MAYBE` or `SURELY`."""
+        return NO
+
+    @abstractmethod
+    def claims_items(self, items: Any) -> int:
+        """The same for what is in memory."""
+
+    def is_item(self, text: str | os.PathLike[str]) -> bool:
+        """Whether a string or path is one sample itself, and not where samples are to be read from."""
+        return False
+
+    def read_path(self, path: Path, reading: Reading) -> Domain:
+        """What a file or folder holds that this kind has claimed."""
+        raise ValueError(f"{path}: {self.name} cannot be read from files.")
+
+    @abstractmethod
+    def read_items(self, items: Any, reading: Reading) -> Domain:
+        """What is in memory, without labels."""
+
+    @abstractmethod
+    def encoding(self, domain: Domain, settings: Settings, raw: bool) -> dict[str, Any]:
+        """How a model will take such data, as plain values; ``raw`` if the network is the user's own."""
+
+    @abstractmethod
+    def encoder(self, encoding: Mapping[str, Any], backbone: str, home: Path | None) -> Encoder:
+        """What encodes so; ``home`` is the folder of a saved model, if it is one."""
+
+    @property
+    @abstractmethod
+    def augmentations(self) -> Augmentations:
+        """Random changes of inputs that suit such data."""
+
+    @abstractmethod
+    def fingerprint(self, item: Any) -> bytes:
+        """What is equal for items that people would call the same."""
+
+    @abstractmethod
+    def size(self, item: Any) -> int:
+        """How large an item is, in `size_unit`."""
+
+    def thumbnail(self, item: Any, side: int) -> Picture | None:
+        """A small picture of an item, if it is one."""
+        return None
+
+    def refusal(self, source: Domain, target: Domain) -> str:
+        """Why no model can take two domains together, or an empty text."""
+        return ""
+
+
+def as_sequence(items: Any) -> Sequence[Any]:
+    """Items that can be counted and indexed; there must be some."""
+    sequence = items if isinstance(items, Sequence) else list(items)
+    if not len(sequence):
+        raise ValueError("There are no new inputs: give at least one.")
+    return sequence
+
+
+def paths_or_texts(items: Any) -> list[Any] | None:
+    """A row of strings and paths as a list; ``None`` for anything else in memory."""
+    array_or_series = hasattr(items, "ndim") and hasattr(items, "tolist")
+    if array_or_series and items.ndim == 1:
+        items = items.tolist()
+    if not isinstance(items, Sequence) or isinstance(items, str | bytes):
+        return None
+    if not any(isinstance(item, str | os.PathLike) for item in items):
+        return None
+    for place, item in enumerate(items):
+        if not isinstance(item, str | os.PathLike):
+            raise ValueError(
+                f"Item {place} of the texts or paths is {reprlib.repr(item)}: fill it in, or leave it out."
+            )
+    return list(items)

@@ -1,0 +1,161 @@
+"""Images in files: class folders, folders of any layout, lists of paths, saved datasets with an image column."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cst.config.defaults import PRETRAINED_IMAGES
+from cst.data.domain import Domain, Reading, RowNames
+from cst.data.readers import is_saved_dataset
+from cst.kinds.contract import MAYBE, NO, SURELY, Kind, as_sequence, paths_or_texts
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+    from cst.config import Settings
+    from cst.data.augmentations import Augmentations
+    from cst.data.images import ImageFiles
+    from cst.data.readers.folders import FileType
+
+SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
+
+
+def image_files(strict: bool = False) -> FileType:
+    """How image files are told from others, and what is wrong with them."""
+    from cst.data.images import problems
+    from cst.data.readers.folders import FileType
+
+    return FileType("images", SUFFIXES, problems, strict)
+
+
+@dataclass(frozen=True)
+class ImageEncoder:
+    """Pictures as squares of ``image_size`` in three channels, decoded when a batch needs them."""
+
+    image_size: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Three channels, height, width."""
+        return (3, self.image_size, self.image_size)
+
+    def encode(self, items: Any, role: str = "new") -> ImageFiles:
+        """Paths or encoded pictures as samples."""
+        from cst.data.images import ImageFiles
+
+        sequence = as_sequence(items)
+        if not isinstance(sequence[0], str | os.PathLike | bytes):
+            raise ValueError(f"The model takes paths of images, got {type(sequence[0]).__name__}: save them as files.")
+        return ImageFiles(sequence, self.image_size)
+
+    def save(self, folder: Path) -> None:
+        """There is nothing beside the model."""
+
+
+class Images(Kind):
+    """Pictures that stay on disk until a batch needs them."""
+
+    name, unit, size_unit = "images", "file", "pixels on the shorter side"
+    backbone = "efficientnet-lite0"
+    fields = ("image_size",)
+
+    def usual(self, pretrained: bool) -> Mapping[str, Any]:
+        """A pretrained backbone learns slowly; files are augmented where they are read."""
+        return {**(PRETRAINED_IMAGES if pretrained else {}), "augment": "mild"}
+
+    def claims_path(self, path: Path, reading: Reading) -> int:
+        """A folder, a picture, or a saved dataset with an image column, if no column of text is named."""
+        if reading.text is not None:
+            return NO
+        if is_saved_dataset(path):
+            from cst.data.readers.datasets import image_column, load_dataset
+
+            return SURELY if image_column(load_dataset(path)) else NO
+        return MAYBE if path.is_dir() or path.suffix.lower() in SUFFIXES else NO
+
+    def claims_items(self, items: Any) -> int:
+        """A list of paths that are all called like pictures."""
+        paths = paths_or_texts(items)
+        return SURELY if paths and all(Path(path).suffix.lower() in SUFFIXES for path in paths) else NO
+
+    def is_item(self, text: str | os.PathLike[str]) -> bool:
+        """Whatever is not a folder."""
+        return not os.path.isdir(text)
+
+    def read_path(self, path: Path, reading: Reading) -> Domain:
+        """A folder, one picture, or a saved dataset."""
+        from cst.data.readers.folders import checked, read_folder
+
+        if is_saved_dataset(path):
+            return self._read_dataset(path, reading)
+        if reading.labels and reading.label is not None:
+            raise ValueError(f"label={reading.label}: the labels of {path} are its class folders; leave it out.")
+        files = image_files(reading.strict)
+        return checked(path.parent, [path], None, files) if path.is_file() else read_folder(path, files, reading.labels)
+
+    def _read_dataset(self, path: Path, reading: Reading) -> Domain:
+        from cst.data.images import problems
+        from cst.data.readers.datasets import Pictures, columns_of_dataset, image_column, load_dataset
+        from cst.data.readers.tables import labels_of
+
+        dataset = load_dataset(path)
+        column = image_column(dataset)
+        assert column is not None
+        items = Pictures(dataset, column)
+        labels = None
+        if reading.labels:
+            columns = columns_of_dataset(dataset.remove_columns(column))
+            labels = labels_of(columns, path, reading.label, reading.label_option, reading.gaps)
+        bad = [row for row, trouble in enumerate(problems(items)) if trouble]
+        if bad and (reading.strict or len(bad) == len(items)):
+            raise ValueError(f"{path}, row {bad[0]}: the image cannot be read; remove the row.")
+        return Domain(self.name, items, RowNames(len(items)), labels).without(bad, "files cannot be read", "row ")
+
+    def read_items(self, items: Any, reading: Reading) -> Domain:
+        """Paths; one that cannot be read is an error, since its label would be left over."""
+        from cst.data.images import problems
+
+        paths = [Path(item) for item in paths_or_texts(items) or ()]
+        if trouble := next(filter(None, problems(paths)), None):
+            raise ValueError(trouble)
+        return Domain(self.name, paths, [str(path) for path in paths])
+
+    def encoding(self, domain: Domain, settings: Settings, raw: bool) -> dict[str, Any]:
+        """The side of the squares."""
+        return {"image_size": settings.image_size}
+
+    def encoder(self, encoding: Mapping[str, Any], backbone: str, home: Path | None) -> ImageEncoder:
+        """Squares of that side."""
+        return ImageEncoder(encoding["image_size"])
+
+    @property
+    def augmentations(self) -> Augmentations:
+        """Random parts, mirrored; for the strong one colours and geometry too."""
+        from cst.data.augmentations import PHOTOS
+
+        return PHOTOS
+
+    def fingerprint(self, item: Any) -> bytes:
+        """The bytes of the file."""
+        return item if isinstance(item, bytes) else Path(item).read_bytes()
+
+    def size(self, item: Any) -> int:
+        """The shorter side."""
+        from cst.data.images import open_picture
+
+        with open_picture(item) as picture:
+            return min(picture.size)
+
+    def thumbnail(self, item: Any, side: int) -> Picture | None:
+        """The middle of the picture."""
+        from cst.data.images import middle, open_picture, upright
+
+        with open_picture(item) as picture:
+            return middle(upright(picture), side)
+
+
+KIND = Images()

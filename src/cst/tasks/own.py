@@ -1,0 +1,144 @@
+"""A task of the user's own data: files, or what is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cst.config.options import ARRAYS, LISTS, OWN_DATA, Config
+from cst.data.domain import Domain, Reading
+from cst.data.readers import ARRAYS as ARRAY_FILES
+from cst.data.readers import TABLES, is_saved_dataset
+from cst.data.task import Task, make_task, same_kind
+from cst.kinds import KINDS, kind_of_path, read_items, read_path
+
+FOLDERS = "folders"
+
+
+def own_domains(config: Config, columns: tuple[str, ...] = ()) -> tuple[Domain, Domain, list[Any] | None]:
+    """Source, target, and the target's labels where there are any."""
+    if config.source is None or config.target is None:
+        raise ValueError("This run was trained on data of your own: name them with source= and target=.")
+    reading = Reading(config.text, config.label, columns=columns, strict=config.strict)
+    kind, other = (kind_of_path(path, reading) for path in (config.source, config.target))
+    same_kind(kind.name, other.name)
+    if config.source.is_dir() and config.source.resolve() in config.target.resolve().parents:
+        raise ValueError(f"The target {config.target} lies in the source, as a class of it: move it out of there.")
+    source = kind.read_path(config.source, reading)
+    if config.target_labels in source.columns:
+        raise ValueError(
+            f"target_labels={config.target_labels}: the source has this column too, as an input; drop it there."
+        )
+    target = kind.read_path(config.target, replace(reading, labels=False, columns=source.columns, role="target"))
+    truth = None if config.target_labels is None else target_labels(config.target_labels, config, target)
+    return source, target, truth
+
+
+def own_task(config: Config, columns: tuple[str, ...] = ()) -> Task:
+    """Source and target as the configuration names them."""
+    source, target, truth = own_domains(config, columns)
+    return make_task(OWN_DATA, source, target, truth)
+
+
+def task_in_memory(source: Any, target: Any, target_labels: Any = None) -> Task:
+    """A task of ``source = (inputs, labels)`` or a dataset of pairs, and ``target`` inputs or a dataset."""
+    inputs, labels = _split(source)
+    first = read_items(inputs, Reading(role="source"))
+    second = read_items(target, Reading(role="target", columns=first.columns))
+    if labels is None:
+        raise ValueError("The source has no labels: give one label for each input.")
+    first = replace(first, labels=labels)
+    return make_task(LISTS if isinstance(first.items, list) else ARRAYS, first, second, target_labels)
+
+
+def _split(source: Any) -> tuple[Any, Any]:
+    """Inputs and labels of the source."""
+    from torch.utils.data import Dataset, TensorDataset
+
+    from cst.data.arrays import labels_of_dataset
+
+    if isinstance(source, TensorDataset):
+        if len(source.tensors) < 2:
+            raise ValueError("The source dataset has no labels: its items must be pairs (input, label).")
+        return source.tensors[0], source.tensors[1]
+    if isinstance(source, Dataset):
+        return source, labels_of_dataset(source)
+    if not isinstance(source, tuple | list) or len(source) != 2:
+        raise ValueError(
+            f"source must be a pair (inputs, labels) or a dataset of such pairs, got {type(source).__name__}."
+        )
+    return source[0], source[1]
+
+
+def target_labels(named: str, config: Config, target: Domain) -> list[Any]:
+    """Labels of the target for evaluation: of its folders, of one of its columns, or of another file."""
+    path = config.target or Path()
+    files = path.is_dir() and not is_saved_dataset(path)
+    if named == FOLDERS:
+        if not files:
+            raise ValueError("target_labels=folders needs a target of image files in class folders.")
+        return _of_folders(target.names, path)
+    if Path(named).suffix.lower() in ARRAY_FILES:
+        from cst.data.readers.arrays import load_labels
+
+        return _as_many(load_labels(Path(named)).tolist(), target, named)
+    if Path(named).suffix.lower() in TABLES:
+        return _of_table(Path(named), target)
+    if files:
+        raise ValueError(
+            f"target_labels={named}: for a folder of images give 'folders' or a .csv with the columns file and label."
+        )
+    reading = Reading(config.text, named, columns=target.columns, label_option="target_labels=", gaps=True)
+    labels = read_path(path, reading).labels
+    return [] if labels is None else list(labels)
+
+
+def _of_folders(names: Sequence[str], path: Path) -> list[str | None]:
+    """The class folder of each image; None for an image that lies in none."""
+    from cst.data.readers.folders import class_called
+
+    if not any("/" in name for name in names):
+        raise ValueError(f"{path / names[0]} lies in no class folder, nor does another image: there are no labels.")
+    return [class_called(name.partition("/")[0]) if "/" in name else None for name in names]
+
+
+def _of_table(path: Path, target: Domain) -> list[Any]:
+    from cst.data.readers.tables import columns_of, labels_of
+
+    columns = columns_of(path)
+    labels = labels_of(columns, path, None, "the header 'label'", gaps=True)
+    unit = KINDS[target.kind].unit
+    which = "file" if "file" in columns else unit  # as in what 'cst predict' writes
+    if which not in columns and unit == "file":
+        raise ValueError(f"{path} has no column 'file': the labels of images need the name of each.")
+    if which not in columns:
+        return _as_many(labels, target, str(path))
+    known: dict[str, Any] = {}
+    for name, label in zip(map(_with_slashes, columns[which]), labels, strict=True):
+        if known.setdefault(name, label) != label:
+            raise ValueError(f"{path} names {name} twice, with the labels {known[name]} and {label}: keep one of them.")
+    names = [_with_slashes(name) for name in target.names]
+    if not any(name in known for name in names):
+        raise ValueError(f"{path} names no {which} of the target in its column '{which}': write them like {names[0]}.")
+    return [known.get(name) for name in names]
+
+
+def _with_slashes(name: Any) -> str:
+    return str(name).strip().replace("\\", "/")
+
+
+def _as_many(labels: list[Any], target: Domain, where: str) -> list[Any]:
+    """One label for each row or file, of which some may have been left out."""
+    count = len(target) + len(target.left_out)
+    if len(labels) != count:
+        raise ValueError(f"{where} has {len(labels)} labels for {count} samples of the target: give one each.")
+    if not target.left_out:
+        return labels
+    if not all(name.isdigit() for name in target.names):
+        raise ValueError(
+            f"{where}: {target.left_out[0]} of the target cannot be read; give the labels as a .csv with the columns "
+            "file and label."
+        )
+    return [labels[int(row)] for row in target.names]
