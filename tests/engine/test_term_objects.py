@@ -132,3 +132,23 @@ def test_mistakes_get_one_sentence(method, sentence, run):
     with pytest.raises(ValueError, match=re.escape(sentence)) as error:
         run(method)
     assert "\n" not in str(error.value)
+
+
+def test_two_terms_of_one_name_are_refused_and_none_is_dropped(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    with pytest.raises(ValueError, match="Two terms are called 'cycle'"):
+        cst.adapt((source, labels), target, [Cycle(l2=1.0), Cycle(l2=2.0)], **SHORT)
+
+
+def test_what_a_term_reports_as_a_tensor_is_a_number_in_the_metrics(shifted_blobs, tmp_path):
+    class Reports(cst.Term):
+        def forward(self, step):
+            return step.target.features.square().mean()
+
+        def metrics(self):
+            return {"level": torch.tensor(0.5), "levels": torch.tensor([1.0, 2.0])}
+
+    source, labels, target, _ = shifted_blobs
+    adapted = cst.adapt((source, labels), target, [Reports()], out=tmp_path / "run", **SHORT)
+    assert adapted.history[-1]["level"] == 0.5
+    assert '"levels": [1.0, 2.0]' in (tmp_path / "run" / "metrics.jsonl").read_text()

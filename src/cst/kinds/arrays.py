@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cst.config.defaults import PRETRAINED_IMAGES
 from cst.data.domain import Domain, Reading, RowNames
-from cst.data.readers import ARRAYS, TABLES, is_saved_dataset
+from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, read_columns, read_labels
 from cst.kinds.contract import MAYBE, NO, Kind, paths_or_texts
 
 if TYPE_CHECKING:
@@ -91,20 +91,13 @@ class Arrays(Kind):
     def read_path(self, path: Path, reading: Reading) -> Domain:
         """The columns of a table that are not the label, or the inputs of a NumPy file."""
         from cst.data.readers.arrays import read_arrays
-        from cst.data.readers.tables import columns_of, labels_of, matrix_of, number_columns
+        from cst.data.readers.tables import matrix_of, number_columns
 
         if path.suffix.lower() in ARRAYS:
             inputs, labels = read_arrays(path, reading)
             return Domain(self.name, inputs, RowNames(len(inputs)), labels)
-        if is_saved_dataset(path):
-            from cst.data.readers.datasets import columns_of_dataset, load_dataset
-
-            columns = columns_of_dataset(load_dataset(path))
-        else:
-            columns = columns_of(path)
-        labels = None
-        if reading.labels:
-            labels = labels_of(columns, path, reading.label, reading.label_option, reading.gaps)
+        columns = read_columns(path)
+        labels = read_labels(columns, path, reading)
         names, numbering = number_columns(columns, reading.label)
         names = reading.columns or names
         matrix = matrix_of(columns, names, path)

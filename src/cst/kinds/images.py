@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cst.config.defaults import PRETRAINED_IMAGES
 from cst.data.domain import Domain, Reading, RowNames
-from cst.data.readers import is_saved_dataset
+from cst.data.readers import is_saved_dataset, read_labels
 from cst.kinds.contract import MAYBE, NO, SURELY, Kind, as_sequence, paths_or_texts
 
 if TYPE_CHECKING:
@@ -100,16 +100,12 @@ class Images(Kind):
     def _read_dataset(self, path: Path, reading: Reading) -> Domain:
         from cst.data.images import problems
         from cst.data.readers.datasets import Pictures, columns_of_dataset, image_column, load_dataset
-        from cst.data.readers.tables import labels_of
 
         dataset = load_dataset(path)
         column = image_column(dataset)
         assert column is not None
         items = Pictures(dataset, column)
-        labels = None
-        if reading.labels:
-            columns = columns_of_dataset(dataset.remove_columns(column))
-            labels = labels_of(columns, path, reading.label, reading.label_option, reading.gaps)
+        labels = read_labels(columns_of_dataset(dataset.remove_columns(column)), path, reading)
         bad = [row for row, trouble in enumerate(problems(items)) if trouble]
         if bad and (reading.strict or len(bad) == len(items)):
             raise ValueError(f"{path}, row {bad[0]}: the image cannot be read; remove the row.")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cst.data.domain import Domain, Reading, RowNames
-from cst.data.readers import is_saved_dataset, is_table
+from cst.data.readers import is_table, read_columns, read_labels
 from cst.kinds.contract import MAYBE, NO, SURELY, Kind, as_sequence, paths_or_texts
 
 if TYPE_CHECKING:
@@ -85,17 +85,10 @@ class Text(Kind):
 
     def read_path(self, path: Path, reading: Reading) -> Domain:
         """The column of text; rows without any are left out."""
-        from cst.data.readers.tables import columns_of, labels_of, texts_of
+        from cst.data.readers.tables import texts_of
 
-        if is_saved_dataset(path):
-            from cst.data.readers.datasets import columns_of_dataset, load_dataset
-
-            columns = columns_of_dataset(load_dataset(path))
-        else:
-            columns = columns_of(path)
-        labels = None
-        if reading.labels:
-            labels = labels_of(columns, path, reading.label, reading.label_option, reading.gaps)
+        columns = read_columns(path)
+        labels = read_labels(columns, path, reading)
         assert reading.text is not None
         texts = texts_of(columns, path, reading.text)
         empty = [row for row, text in enumerate(texts) if not text.strip()]
