@@ -21,7 +21,7 @@ from cst.kinds.contract import Kind
 from cst.models.backbones import BACKBONES
 from cst.sampling import SAMPLINGS
 from cst.sampling.rules import Uniform
-from cst.tasks import load_task
+from cst.tasks import load_task, resampled_as_asked
 from cst.tasks.own import task_in_memory
 from cst.terms import TERMS
 from cst.terms.contract import Term
@@ -41,7 +41,7 @@ def adapt(
     *,
     target_labels: Any = None,
     resume: bool = False,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Sequence[Callback] | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> Adapted:
@@ -80,6 +80,9 @@ def adapt(
         raise ValueError(f"backbone= must be a module, a name or None, got {type(backbone).__name__}.")
     if resume and "out" not in options:
         raise ValueError("resume=True needs the folder of the run to continue: pass out=folder.")
+    for callback in callbacks or ():
+        if not isinstance(callback, Callback):
+            raise ValueError(f"callbacks= must hold cst.Callback objects, got {type(callback).__name__}.")
     chosen = as_method(method)
     values = {"method": chosen.name, "epochs": epochs, "seed": seed, **options}
     if isinstance(backbone, str):
@@ -91,10 +94,13 @@ def adapt(
     else:
         task = task_in_memory(source, target, target_labels)
         config = config_from({"task": task.name, **values}, where="adapt")
+        task = resampled_as_asked(task, config)
     for note in task.notes:
         warnings.warn(note, stacklevel=2)
     module = backbone if isinstance(backbone, nn.Module) else None
-    return train(task, config, chosen, module, resume, callbacks=[*callbacks, *_progress(progress, chosen.name)])
+    return train(
+        task, config, chosen, module, resume, callbacks=[*(callbacks or ()), *_progress(progress, chosen.name)]
+    )
 
 
 def _paths(source: Any, target: Any, target_labels: Any) -> dict[str, Any]:

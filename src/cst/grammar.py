@@ -44,11 +44,19 @@ def as_method(method: str | Term | Iterable[str | Term]) -> Method:
     parts = list(method) if isinstance(method, Iterable) else [method]
     if not parts:
         raise ValueError("method is empty: name a method, or give at least one term.")
-    name = "+".join(part if isinstance(part, str) else type(part).__name__ for part in parts)
     methods = []
     for part in parts:
         methods += _methods_in(part) if isinstance(part, str) else [_method_of_term(part)]
-    return _sum(name, methods)
+    return _sum("+".join(part if isinstance(part, str) else _described(part) for part in parts), methods)
+
+
+def _described(thing: Any) -> str:
+    """What a term object is called in a run's settings: its class, with those options that it keeps as plain values."""
+    kept = {name: getattr(thing, name, None) for name in inspect.signature(type(thing)).parameters}
+    options = ", ".join(
+        f"{name}={value}" for name, value in kept.items() if isinstance(value, bool | int | float | str)
+    )
+    return f"{type(thing).__name__}({options})" if options else type(thing).__name__
 
 
 def _method_of_term(thing: Any) -> Method:

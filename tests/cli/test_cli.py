@@ -139,7 +139,7 @@ def test_a_run_is_not_overwritten(trained, cst):
     before = (trained / "run" / "model.safetensors").read_bytes()
     code, _, err = cst("train", *SHORT, "--out", trained / "run")
     assert code == 2
-    assert "already holds a run: continue it with --resume" in err
+    assert "already holds a run, which 'cst train --resume" in err
     assert (trained / "run" / "model.safetensors").read_bytes() == before
 
 
@@ -209,3 +209,9 @@ def test_demo_writes_table_and_figure_and_can_go_on(cst, tmp_path):
     code, _, _ = cst(*words, "--resume")
     assert code == 0
     assert json.loads((tmp_path / "demo" / "table.json").read_text()) == rows
+
+
+def test_what_the_user_typed_is_no_option_of_ours(mistake, tmp_path):
+    words = ("train", "--source", tmp_path, "--target", "text=dir/nope.csv")
+    assert "There is nothing at text=dir/nope.csv" in mistake(*words)
+    assert "Method 'vat(epsilon=1' is not a sum" in mistake("train", "--method", "vat(epsilon=1")

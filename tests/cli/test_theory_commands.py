@@ -91,8 +91,8 @@ def test_without_the_flag_nothing_of_it_is_printed(trained, cst):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--bound", "--q", "0"], "q must lie between 0 and 1"),
-        (["--bound", "--radius", "-1"], "radius must be positive"),
+        (["--bound", "--q", "0"], "--q must lie between 0 and 1"),
+        (["--bound", "--radius", "-1"], "--radius must be positive"),
         (["--radius", "1"], "need --bound"),
         (["--q", "0.1"], "need --bound"),
     ],

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 import torch
 from torch.utils.data import Dataset, TensorDataset
 
@@ -283,3 +284,26 @@ def test_a_part_of_a_target_has_labelled_samples_first(most, labelled):
     places = [int(abs(X - row.numpy()).sum(1).argmin()) for row in task.target.take(torch.arange(most))]
     assert places == sorted(places)
     assert PARTLY[places].tolist() == truth.tolist()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "sentence"),
+    [
+        (np.full((80, 3), np.nan), np.zeros((9, 3)), "NaN or infinite values in 80 of 80 samples"),
+        (np.zeros(80), np.zeros((9, 3)), r"one-dimensional \(shape \(80,\)\)"),
+        (scipy.sparse.csr_matrix(np.eye(80)), np.eye(80), r"rectangular array \(got csr_matrix\)"),
+        ((row for row in np.eye(80)), np.eye(80), r"rectangular array \(got generator\)"),
+        (pd.DataFrame({"a": ["x"] * 80}), np.zeros((9, 1)), r"rectangular array \(got DataFrame\)"),
+        (np.eye(80), "field.csv", "target is a path, so source must be one too"),
+    ],
+)
+def test_what_is_wrong_is_said_of_the_whole_domain(source, target, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        cst.adapt((source, np.arange(80) % 2), target, epochs=1)
+
+
+def test_subsets_of_section_2_1_are_drawn_from_data_in_memory_too():
+    random = np.random.default_rng(0)
+    inputs, labels = random.normal(size=(200, 3)), np.arange(200) % 2
+    with pytest.warns(UserWarning, match=r"Resampled \(iid\): 100 labelled and 100 unlabelled samples"):
+        cst.adapt((inputs, labels), inputs, target_labels=labels, resample="iid", epochs=1)

@@ -95,7 +95,7 @@ def test_the_users_object_is_left_alone(make, run):
 
 def test_a_term_of_ones_own(run):
     adapted = run([Length(scale=0.5), "cycle"])
-    assert adapted.settings.method == "Length+cycle"
+    assert adapted.settings.method == "Length(scale=0.5)+cycle"
     assert [record["steps_seen"] for record in adapted.history] == [3, 6]
     assert set(adapted.history[0]["loss"]) == {"source", "Length", "cycle", "total"}
     assert not same(run([Length(scale=5.0), "cycle"]), adapted)
@@ -152,3 +152,10 @@ def test_what_a_term_reports_as_a_tensor_is_a_number_in_the_metrics(shifted_blob
     adapted = cst.adapt((source, labels), target, [Reports()], out=tmp_path / "run", **SHORT)
     assert adapted.history[-1]["level"] == 0.5
     assert '"levels": [1.0, 2.0]' in (tmp_path / "run" / "metrics.jsonl").read_text()
+
+
+def test_a_run_goes_on_with_the_object_it_began_with(shifted_blobs, tmp_path):
+    source, labels, target, _ = shifted_blobs
+    cst.adapt((source, labels), target, [Length(scale=0.5)], out=tmp_path / "run", **SHORT)
+    with pytest.raises(ValueError, match=r"method was Length\(scale=0.5\), now Length\(scale=0.25\)"):
+        cst.adapt((source, labels), target, [Length(scale=0.25)], out=tmp_path / "run", resume=True, **SHORT)

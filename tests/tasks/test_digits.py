@@ -129,7 +129,12 @@ def broken(root, name, content):
             "train-images-idx3-ubyte.gz is missing: get it from",
         ),
         ("mnist-usps", "MNIST/raw/train-images-idx3-ubyte.gz", b"junk", "cannot be decompressed"),
-        ("mnist-usps", "MNIST/raw/train-images-idx3-ubyte.gz", gzip.compress(b"junk"), "not a complete idx file"),
+        (
+            "mnist-usps",
+            "MNIST/raw/train-images-idx3-ubyte.gz",
+            gzip.compress(b"junk", mtime=0),
+            "not a complete idx file",
+        ),
         ("mnist-usps", "USPS/usps.bz2", bz2.compress(b"1 a:b\n"), "not LIBSVM text"),
         ("svhn-mnist", "SVHN/train_32x32.mat", b"junk", "not a file of SVHN"),
         ("svhn-mnist", "SVHN/train_32x32.mat", None, "the SVHN page of Stanford"),

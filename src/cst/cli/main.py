@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from cst.bench import RunError
@@ -56,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141
     except (ValueError, OSError) as error:
-        print(f"cst: {as_flags(_sentence(error))}", file=sys.stderr)
+        print(f"cst: {as_flags(_sentence(error), words)}", file=sys.stderr)
         status = 2
     except (FloatingPointError, RunError) as error:
         print(f"cst: {error}", file=sys.stderr)
@@ -89,23 +90,31 @@ def _run(words: list[str]) -> int:
     return 0
 
 
-_OPTION = re.compile(r"\b([a-z_]+)=(True\b)?(?=(\w|/|\.[/\w])?)")
+_OPTION = re.compile(r"(?<![\w/.\-])([a-z_]+)=(?:True\b)?(?=(.?)(.?))")
 """How the library names an option: ``out=``, ``epochs=3``, ``resume=True``."""
+_QUOTED = re.compile(r"((?<!\w)'[^']*')")
 
 
-def as_flags(sentence: str) -> str:
-    """A sentence of the library with its options written as flags.
+def as_flags(sentence: str, words: Sequence[str] = ()) -> str:
+    """A sentence of the library with its options written as flags; what the user typed or quotes hold stays as it is.
 
     >>> as_flags("choose another out=, or a batch_size= of at most 3; freeze=9 is too much")
     'choose another --out, or a --batch-size of at most 3; --freeze 9 is too much'
+    >>> as_flags("There is nothing at text=dir/new.csv: check target=.", ["--target", "text=dir/new.csv"])
+    'There is nothing at text=dir/new.csv: check --target.'
     """
 
     def flag(match: re.Match[str]) -> str:
-        if match[1] not in OPTIONS:
+        name, after, then = match.groups()
+        if name not in OPTIONS:
             return match[0]
-        return f"--{match[1].replace('_', '-')}" + " " * bool(match[3])
+        ends = after in ("", " ", ",", ";", ":", ")") or (after == "." and not re.match(r"[\w/]", then))
+        return f"--{name.replace('_', '-')}" + " " * (not ends)
 
-    return _OPTION.sub(flag, sentence)
+    typed = [word for word in words if "=" in word and not word.startswith("--")]
+    kept = re.compile("|".join(["(?!)", *map(re.escape, sorted(typed, key=len, reverse=True))]))
+    parts = [piece for part in _QUOTED.split(sentence) for piece in re.split(f"({kept.pattern})", part)]
+    return "".join(part if part in typed or _QUOTED.fullmatch(part) else _OPTION.sub(flag, part) for part in parts)
 
 
 def _summary(kind: type) -> str:

@@ -36,15 +36,36 @@ def samples_from(inputs: Any, role: str, as_images: bool = True) -> tuple[Sample
     if isinstance(inputs, Dataset):
         return _dataset_samples(inputs, role, as_images)
     tensor, bytes_in = _tensor(inputs, role, as_images)
-    if tensor.ndim == 0 or tensor.numel() == 0:
+    _refuse_shape(tuple(tensor.shape), role)
+    return TensorSamples(_standard_layout(tensor, as_images)), bytes_in
+
+
+def shape_and_type(inputs: Any, role: str, as_images: bool = True) -> tuple[tuple[int, ...], bool]:
+    """The shape of one input as a network takes it, and whether it comes as bytes, by a look at the first sample."""
+    if isinstance(inputs, Dataset):
+        samples, bytes_in = _dataset_samples(inputs, role, as_images)
+        return tuple(samples.take(torch.tensor([0])).shape[1:]), bytes_in
+    _refuse_shape(tuple(inputs.shape), role)
+    tensor, bytes_in = _tensor(inputs[:1], role, as_images, finite=False)
+    return tuple(_standard_layout(tensor, as_images).shape[1:]), bytes_in
+
+
+def _refuse_shape(shape: tuple[int, ...], role: str) -> None:
+    if not shape or 0 in shape:
         raise ValueError(no_inputs(role))
-    if tensor.ndim == 1:
+    if len(shape) == 1:
         rows = "(1, -1)" if role == "new" else "(-1, 1)"
         raise ValueError(
-            f"The {role} inputs are one-dimensional (shape {tuple(tensor.shape)}): give one row for each sample, "
+            f"The {role} inputs are one-dimensional (shape {shape}): give one row for each sample, "
             f"for instance with reshape{rows}."
         )
-    return TensorSamples(_standard_layout(tensor, as_images)), bytes_in
+
+
+def not_numbers(inputs: Any, role: str) -> ValueError:
+    """The error of inputs that are no array of numbers."""
+    return ValueError(
+        f"The {role} inputs are not numbers in a rectangular array (got {type(inputs).__name__}): convert them."
+    )
 
 
 def _dataset_samples(dataset: Any, role: str, as_images: bool) -> tuple[Samples, bool]:
@@ -81,16 +102,14 @@ def labels_of_dataset(dataset: Any) -> Sequence[Any]:
         raise ValueError("The source dataset's items must be pairs (input, label); its items have no label.") from None
 
 
-def _tensor(inputs: Any, role: str, as_images: bool) -> tuple[Tensor, bool]:
+def _tensor(inputs: Any, role: str, as_images: bool, finite: bool = True) -> tuple[Tensor, bool]:
     """Finite numbers as a tensor, and whether they are bytes. Floating point unless the network is the user's."""
     if np.ma.is_masked(inputs):
         raise ValueError(f"The {role} inputs have masked values: fill them in, or drop their rows.")
     try:
         tensor = inputs if isinstance(inputs, Tensor) else torch.as_tensor(_plain_array(inputs))
     except (TypeError, ValueError):
-        raise ValueError(
-            f"The {role} inputs are not numbers in a rectangular array (got {type(inputs).__name__}): convert them."
-        ) from None
+        raise not_numbers(inputs, role) from None
     tensor = tensor.detach()
     if tensor.is_complex():
         raise ValueError(f"The {role} inputs are complex: give real numbers.")
@@ -98,7 +117,7 @@ def _tensor(inputs: Any, role: str, as_images: bool) -> tuple[Tensor, bool]:
         return tensor, True
     if as_images or tensor.is_floating_point():
         tensor = tensor.float()
-    if not torch.isfinite(tensor).all():
+    if finite and tensor.ndim and not torch.isfinite(tensor).all():
         rows = (~torch.isfinite(tensor)).reshape(len(tensor), -1).any(1)
         raise ValueError(
             f"The {role} inputs have NaN or infinite values in {int(rows.sum())} of {len(rows)} samples "

@@ -25,6 +25,8 @@ MARGIN = 256 / 224
 """The shorter side is brought to this multiple of the crop."""
 LEAST_PART = 0.3
 """A random part is at least this share of the picture."""
+AT_ONCE = 64
+"""Files that one thread checks in a row."""
 SMALL = 20_000
 """Up to so many files every one is decoded when the data are read; of more, the first and last bytes are checked."""
 
@@ -171,8 +173,12 @@ def last_bytes(source: Any, count: int = 64) -> bytes:
 def problems(paths: Sequence[Any]) -> list[str]:
     """For each picture why it cannot be read, or an empty text."""
     check = problem if len(paths) <= SMALL else cut_short
+
+    def of_some(start: int) -> list[str]:
+        return [check(paths[place]) for place in range(start, min(start + AT_ONCE, len(paths)))]
+
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(lambda place: check(paths[place]), range(len(paths))))
+        return [reason for part in pool.map(of_some, range(0, len(paths), AT_ONCE)) for reason in part]
 
 
 def as_bytes(image: Any) -> Any:

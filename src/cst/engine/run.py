@@ -57,7 +57,7 @@ class Run:
             raise ValueError(f"{folder} is a file: choose another folder for the run.")
         if not resume and run.config_file.exists() and not overwrite:
             raise ValueError(
-                f"{folder} already holds a run: continue it with resume=, or choose another folder with out=."
+                f"{folder} already holds a run, which 'cst train --resume {folder}' continues: choose another out=."
             )
         run.folder.mkdir(parents=True, exist_ok=True)
         with run.locked():

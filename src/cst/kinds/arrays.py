@@ -118,11 +118,12 @@ class Arrays(Kind):
             )
         items = in_columns(items, reading.columns, reading.role)
         columns = reading.columns or columns_of(items)
-        items = items.to_numpy() if hasattr(items, "iloc") else items
+        items = _as_array(items, reading.role) if hasattr(items, "iloc") else items
         if isinstance(items, Dataset):
             count = count_of(items, reading.role)
         else:
-            items = items if hasattr(items, "shape") else _as_array(items, reading.role)
+            is_array = hasattr(items, "shape") and not hasattr(items, "toarray")  # a sparse matrix has no rows to take
+            items = items if is_array else _as_array(items, reading.role)
             count = items.shape[0] if len(items.shape) else 0
         if not count:
             raise ValueError(no_inputs(reading.role))
@@ -177,12 +178,10 @@ class Arrays(Kind):
 
 
 def _encoder_for(domain: Domain, raw: bool) -> ArrayEncoder:
-    import torch
+    from cst.data.arrays import shape_and_type
 
-    from cst.data.arrays import samples_from
-
-    samples, bytes_in = samples_from(_first(domain.items), "source", as_images=not raw)
-    return ArrayEncoder(tuple(samples.take(torch.tensor([0])).shape[1:]), bytes_in, domain.columns, raw)
+    shape, bytes_in = shape_and_type(domain.items, "source", as_images=not raw)
+    return ArrayEncoder(shape, bytes_in, domain.columns, raw)
 
 
 def _is_pair(items: Any) -> bool:
@@ -191,24 +190,19 @@ def _is_pair(items: Any) -> bool:
 
 
 def _as_array(items: Any, role: str) -> Any:
-    """Nested lists as an array."""
+    """Nested lists or a data frame as an array of numbers."""
     import numpy as np
 
+    from cst.data.arrays import not_numbers
+
     try:
-        return np.asarray(items)
-    except ValueError:
-        raise ValueError(
-            f"The {role} inputs are not numbers in a rectangular array (got {type(items).__name__}): convert them."
-        ) from None
-
-
-def _first(items: Any) -> Any:
-    """The first sample, as a domain of its own."""
-    from torch.utils.data import Dataset
-
-    if isinstance(items, Dataset):
-        return items
-    return items[:1]
+        array = np.asarray(items)
+        array = array.astype(np.float64) if array.dtype.kind == "O" else array
+    except (TypeError, ValueError):
+        raise not_numbers(items, role) from None
+    if array.ndim == 0:
+        raise not_numbers(items, role)
+    return array
 
 
 KIND = Arrays()

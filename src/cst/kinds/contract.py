@@ -109,6 +109,8 @@ class Kind(ABC):
 
 def as_sequence(items: Any) -> Sequence[Any]:
     """Items that can be counted and indexed; there must be some."""
+    if hasattr(items, "columns"):
+        raise ValueError("The inputs are a data frame: give one column of it, frame['name'].")
     sequence = items if isinstance(items, Sequence) else list(items)
     if not len(sequence):
         raise ValueError("There are no new inputs: give at least one.")

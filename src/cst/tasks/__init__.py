@@ -23,8 +23,13 @@ def load_task(config: Config, columns: tuple[str, ...] = ()) -> Task:
         from cst.tasks.catalogue import named_task
 
         task = named_task(config.task_name, config.data_root, config.strict)
-    if config.resample:
-        from cst.tasks.resampling import resampled
+    return resampled_as_asked(task, config)
 
-        task = resampled(task, config.resample, config.seed or 0)
-    return task
+
+def resampled_as_asked(task: Task, config: Config) -> Task:
+    """The task, or the subsets of Section 2.1 if the configuration asks for them."""
+    if not config.resample:
+        return task
+    from cst.tasks.resampling import resampled
+
+    return resampled(task, config.resample, config.seed or 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,8 @@ def own_task(config: Config, columns: tuple[str, ...] = ()) -> Task:
 
 def task_in_memory(source: Any, target: Any, target_labels: Any = None) -> Task:
     """A task of ``source = (inputs, labels)`` or a dataset of pairs, and ``target`` inputs or a dataset."""
+    if isinstance(target, str | os.PathLike):
+        raise ValueError("target is a path, so source must be one too.")
     inputs, labels = _split(source)
     first = read_items(inputs, Reading(role="source"))
     second = read_items(target, Reading(role="target", columns=first.columns))

@@ -34,7 +34,7 @@ def smaller(q: float, epsilon: float) -> float:
     """
     for name, value in (("q", q), ("epsilon", epsilon)):
         if not 0 < value < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, got {value}.")
+            raise ValueError(f"{name}= must lie between 0 and 1, got {value}.")
     return min(q, epsilon)
 
 

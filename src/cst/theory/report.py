@@ -98,7 +98,7 @@ def bound_report(
     """
     smaller(q, epsilon)
     if radius is not None and not radius > 0:
-        raise ValueError(f"The radius must be positive, got {radius}.")
+        raise ValueError(f"radius= must be positive, got {radius}.")
     generator = torch.Generator().manual_seed(seed)
     view = DomainView(model, task.target, "target")
     source, target = DomainView(model, task.source, "source").features, view.features

@@ -100,7 +100,7 @@ def matrix_of(columns: Columns, names: Sequence[str], path: Path) -> Any:
             raise ValueError(f"{where} holds {reprlib.repr(values[wrong])}, which is no number; {advice}.") from None
     if not rows:
         raise ValueError(f"{path} has no columns of numbers beside the label: name a column of text with text=.")
-    return np.asarray(rows, dtype=np.float32).T
+    return np.ascontiguousarray(np.asarray(rows, dtype=np.float32).T)
 
 
 def _is_number(value: Any) -> bool:
