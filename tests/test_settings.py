@@ -166,3 +166,11 @@ def test_the_command_makes_one_configuration_and_one_set_of_settings(file, count
     assert code == 0, err
     assert counted == ONCE
     assert Settings.load(tmp_path / "run" / "config.yaml").weight == {"cycle": 2}
+
+
+NAMES = (None, "auto", "cnn")
+
+
+def test_the_users_backbone_comes_before_the_recipes():
+    chosen = [settle(Config(recipe="cst/digits", backbone=name), task("arrays"))[0].backbone for name in NAMES]
+    assert chosen == ["dtn", "dtn", "cnn"]

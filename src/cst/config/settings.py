@@ -118,9 +118,8 @@ def resolve(
         for name, value in (find_recipe(config.recipe, kind) if config.recipe else {}).items()
         if only_for.get(name, kind) == kind
     }
-    backbone = _first(config.backbone, "auto") or _first(recipe.pop("backbone", "auto"), "auto") or "auto"
-    if backbone == "auto":
-        backbone = usual("auto")["backbone"]
+    candidates = (config.backbone, recipe.pop("backbone", None), usual("auto")["backbone"])
+    backbone = next((name for name in candidates if name not in (None, "auto")), "auto")
     usual_values = {**ALWAYS, **usual(backbone), "backbone": backbone}
     _refuse_foreign(config, kind, usual_values, only_for)
 
@@ -145,10 +144,6 @@ def resolve(
 
 def _or_usual(name: str, value: Any) -> Any:
     return ALWAYS.get(name, "") if value is None else value
-
-
-def _first(value: str | None, neutral: str) -> str | None:
-    return None if value == neutral else value
 
 
 def _refuse_foreign(config: Config, kind: str, usual: Mapping[str, Any], only_for: Mapping[str, str]) -> None:
