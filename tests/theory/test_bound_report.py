@@ -153,7 +153,7 @@ def test_the_report_leaves_the_model_as_it_was(fitted):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"), [({"q": 0.0}, "q must lie"), ({"epsilon": 2.0}, "epsilon"), ({"radius": -1.0}, "positive")]
+    ("options", "words"), [({"q": 0.0}, "q= must lie"), ({"epsilon": 2.0}, "epsilon"), ({"radius": -1.0}, "positive")]
 )
 def test_options_that_make_no_sense_are_refused(fitted, options, words):
     model, source, labels, target = fitted
