@@ -126,7 +126,7 @@ def test_a_run_that_an_earlier_version_left_unfinished_is_named(adapted, shifted
     source, labels, target, _ = shifted_blobs
     cst.adapt((source, labels), target, out=tmp_path, **SHORT)
     Run(tmp_path).save_checkpoint({"epochs": 1, "learner": {}, "optimizer": {}, "memory": [], "data": {}})
-    with pytest.raises(ValueError, match="earlier version of cst, which must finish the run"):
+    with pytest.raises(ValueError, match="earlier version of cst: finish the run with that one"):
         cst.adapt((source, labels), target, out=tmp_path, resume=True, **SHORT)
 
 

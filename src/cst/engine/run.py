@@ -154,7 +154,7 @@ class Run:
             state: dict[str, Any] = torch.load(self.checkpoint_file, map_location="cpu", weights_only=True)
         if "learner" in state:
             raise ValueError(
-                f"{self.checkpoint_file} is of an earlier version of cst, which must finish the run: begin a new one."
+                f"{self.checkpoint_file} is of an earlier version of cst: finish the run with that one, or begin anew."
             )
         with reading(self.checkpoint_file):
             return {key: state[key] for key in CHECKPOINT}
