@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: install demo test lint clean
+.PHONY: install demo test acceptance lint clean
 
 install: $(READY)
 
@@ -18,6 +18,10 @@ demo: $(READY)
 
 test: $(READY) lint
 	$(BIN)/python -m pytest
+
+# One process, as the runs of a suite are processes themselves; -s shows how far they are.
+acceptance: $(READY)
+	$(BIN)/python -m pytest -m acceptance -n 0 -s tests/acceptance
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -2,8 +2,12 @@
 
 import statistics
 
+import pytest
+
 from cst.bench.runner import jobs_of, rows_of, run_suite
 from cst.bench.suites import Suite, Variant
+
+pytestmark = pytest.mark.acceptance
 
 METHODS = ("source-only", "self-training", "cst")
 GAIN = 0.05

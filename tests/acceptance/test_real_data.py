@@ -11,9 +11,12 @@ from cst.config import Config
 from cst.tasks import load_task
 from encoded import encoded
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("CST_DATA"), reason="set CST_DATA to a folder of datasets to read the real files"
-)
+pytestmark = [
+    pytest.mark.acceptance,
+    pytest.mark.skipif(
+        not os.environ.get("CST_DATA"), reason="set CST_DATA to a folder of datasets to read the real files"
+    ),
+]
 
 
 def test_mnist_and_usps_are_complete():
