@@ -1,5 +1,8 @@
+import io
 import json
 import re
+import shutil
+from contextlib import redirect_stdout
 
 import pytest
 
@@ -21,6 +24,28 @@ TINY = Suite(
 )
 
 
+@pytest.fixture(scope="module")
+def by_command(tmp_path_factory):
+    """`cst bench tiny` once, as each run is a process that takes seconds to start: what it wrote and what it said."""
+    folder = tmp_path_factory.mktemp("bench")
+    words = ["bench", "tiny", "--seeds", "1", "--jobs", "2", "--out", folder / "runs"]
+    words += ["--markdown", folder / "t.md", "--json", folder / "t.json", "--figure", folder / "t.png"]
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SUITES, "tiny", TINY)
+        with redirect_stdout(said), pytest.raises(SystemExit) as end:
+            main([str(word) for word in words])
+    return folder, end.value.code, said.getvalue()
+
+
+@pytest.fixture
+def finished(by_command, tmp_path):
+    """The runs of the tiny suite in a folder of the test's own, all finished."""
+    folder, _, _ = by_command
+    shutil.copytree(folder / "runs", tmp_path / "finished")
+    return jobs_of(TINY, 1, tmp_path / "finished")
+
+
 @pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)
 def test_every_suite_names_valid_and_different_runs(suite, tmp_path):
     for variant in suite.variants:
@@ -30,29 +55,25 @@ def test_every_suite_names_valid_and_different_runs(suite, tmp_path):
     assert len(folders) == sum(min(2, variant.seeds or 2) for variant in suite.variants)
 
 
-def test_a_suite_runs_once_and_goes_on_after_an_interruption(tmp_path):
-    jobs = jobs_of(TINY, 1, tmp_path)
+def test_a_suite_runs_once_and_goes_on_after_an_interruption(finished):
     told = []
-    run_suite(jobs, 2, told.append)
-    rows = rows_of(jobs)
+    rows = rows_of(finished)
     assert [row["variant"] for row in rows] == ["source-only", "cycle, l2=1"]
     assert all(row["milliseconds_per_step"] > 0 for row in rows)
-    (jobs[1].run.result_file).unlink()
-    run_suite(jobs, 1, told.append)
+    (finished[1].run.result_file).unlink()
+    run_suite(finished, 1, told.append)
     assert "1 of 2 runs were finished before" in told
-    assert rows_of(jobs)[1]["accuracy"] == rows[1]["accuracy"]
+    assert rows_of(finished)[1]["accuracy"] == rows[1]["accuracy"]
 
 
-def test_a_run_that_another_process_trains_is_left_to_it(tmp_path):
-    jobs = jobs_of(TINY, 1, tmp_path)
-    run_suite(jobs, 2, print)
-    for job in jobs:
+def test_a_run_that_another_process_trains_is_left_to_it(finished):
+    for job in finished:
         job.run.result_file.unlink()
     told = []
-    with jobs[0].run.locked():
-        run_suite(jobs, 1, told.append)
+    with finished[0].run.locked():
+        run_suite(finished, 1, told.append)
     assert "source-only  seed 0: left to the process that trains it" in told
-    assert [row["variant"] for row in rows_of(jobs)] == ["cycle, l2=1"]
+    assert [row["variant"] for row in rows_of(finished)] == ["cycle, l2=1"]
 
 
 def test_a_failing_run_is_named(tmp_path):
@@ -73,18 +94,15 @@ def test_tables():
     assert spread([0.5], str) == "0.5"
 
 
-def test_command(tmp_path, capsys, monkeypatch):
+def test_command(by_command, monkeypatch):
     monkeypatch.setitem(SUITES, "tiny", TINY)
     assert find_suite("tiny") is TINY
-    words = ["bench", "tiny", "--seeds", "1", "--jobs", "2", "--out", tmp_path / "runs"]
-    words += ["--markdown", tmp_path / "t.md", "--json", tmp_path / "t.json", "--figure", tmp_path / "t.png"]
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    assert end.value.code == 0
-    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
-    assert "source-only" in capsys.readouterr().out
-    assert len(json.loads((tmp_path / "t.json").read_text())) == 2
-    assert "`cst bench tiny --seeds 1`" in (tmp_path / "t.md").read_text()
+    folder, code, said = by_command
+    assert code == 0
+    assert (folder / "t.png").read_bytes().startswith(b"\x89PNG")
+    assert "source-only" in said
+    assert len(json.loads((folder / "t.json").read_text())) == 2
+    assert "`cst bench tiny --seeds 1`" in (folder / "t.md").read_text()
 
 
 def test_a_long_run_tells_how_far_it_is(tmp_path):
@@ -108,7 +126,7 @@ def test_a_part_of_a_suite():
         find_suite("demo", tasks="synthetic-digits")
 
 
-def test_show_runs_nothing(tmp_path, capsys, monkeypatch):
+def test_show_runs_nothing(finished, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(SUITES, "tiny", TINY)
     monkeypatch.chdir(tmp_path)
     show = ["bench", "tiny", "--seeds", "1", "--show"]
@@ -116,7 +134,8 @@ def test_show_runs_nothing(tmp_path, capsys, monkeypatch):
         main(show)
     assert end.value.code == 2
     assert "No run in runs/bench/tiny is finished: leave out --show" in capsys.readouterr().err
-    run_suite(jobs_of(find_suite("tiny", "source-only"), 1, tmp_path / "runs/bench/tiny"), 1, print)
+    source_only = finished[0].run.folder
+    shutil.copytree(source_only, tmp_path / "runs/bench/tiny" / source_only.name)
     with pytest.raises(SystemExit) as end:
         main(show)
     assert end.value.code == 0

@@ -196,7 +196,7 @@ def test_listings(cst, tmp_path):
 
 
 def test_demo_writes_table_and_figure_and_can_go_on(cst, tmp_path):
-    words = ["demo", "--epochs", "2", "--seeds", "2", "--out", tmp_path / "demo"]
+    words = ["demo", "--epochs", "1", "--seeds", "2", "--out", tmp_path / "demo"]
     code, out, _ = cst(*words)
     assert code == 0
     rows = json.loads((tmp_path / "demo" / "table.json").read_text())

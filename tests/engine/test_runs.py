@@ -203,14 +203,15 @@ def test_a_diverging_run_says_so(method, shifted_blobs):
         cst.adapt((source, labels), target, method, backbone=torch.nn.Linear(5, 4), lr=1e30, **SHORT)
 
 
-def test_a_process_keeps_its_folder_and_once_killed_resumes_to_the_same_weights(tmp_path):
+def test_a_process_keeps_its_folder_and_once_killed_resumes_to_the_same_weights(cst, tmp_path):
     def command(*words):
         return [sys.executable, "-m", "cst", "train", *map(str, words)]
 
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     short = ("--epochs", 4, "--steps-per-epoch", 6)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    subprocess.run(command(*short, "--out", whole), check=True, capture_output=True, env=environment)
+    code, _, said = cst("train", *short, "--out", whole)
+    assert code == 0, said
     with subprocess.Popen(command(*short, "--out", broken), stderr=subprocess.DEVNULL, env=environment) as process:
         deadline = time.monotonic() + 120
         while not (broken / "checkpoint.pt").exists() and time.monotonic() < deadline:
@@ -224,8 +225,8 @@ def test_a_process_keeps_its_folder_and_once_killed_resumes_to_the_same_weights(
     )
     assert (broken / "checkpoint.pt").exists()
     assert not (broken / "model.safetensors").exists()
-    done = subprocess.run(command("--resume", broken), capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
+    code, _, said = cst("train", "--resume", broken)
+    assert code == 0, said
     assert same(*(Run(folder).load_weights() for folder in (whole, broken)))
 
 
