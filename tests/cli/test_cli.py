@@ -206,9 +206,12 @@ def test_demo_writes_table_and_figure_and_can_go_on(cst, tmp_path):
     assert {"accuracy", "pseudo_label_error", "total_variation", "target_head_source_error"} <= set(rows[0])
     assert "±" in out
     assert (tmp_path / "demo" / "demo.png").read_bytes().startswith(b"\x89PNG")
+    records = {path: path.read_text() for path in (tmp_path / "demo").rglob("metrics.jsonl")}
+    assert len(records) == 6
     code, _, _ = cst(*words, "--resume")
     assert code == 0
     assert json.loads((tmp_path / "demo" / "table.json").read_text()) == rows
+    assert {path: path.read_text() for path in records} == records, "with the seconds of the first time"
 
 
 def test_what_the_user_typed_is_no_option_of_ours(mistake, tmp_path):
