@@ -5,12 +5,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from _pytest.terminal import TerminalReporter  # pytest 8.4 is the first to export it
 from PIL import Image, ImageDraw
 
 from cst.cli.main import main
 
 torch.set_num_threads(1)
 os.environ["HF_HUB_OFFLINE"] = "1"  # a test that asks the hub for something is wrong
+
+
+class NamesAtTheEnd(TerminalReporter):
+    """Names each test once, when it is done: of two workers at once, lines of tests that begin only confuse."""
+
+    def pytest_runtest_logstart(self, nodeid, location):
+        pass
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    standard = config.pluginmanager.get_plugin("terminalreporter")
+    if standard is not None and config.getoption("numprocesses", None):  # the workers themselves have no terminal
+        config.pluginmanager.unregister(standard)
+        config.pluginmanager.register(NamesAtTheEnd(config), "terminalreporter")
 
 
 @pytest.fixture
