@@ -14,7 +14,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 ROOMS = (
     # Leaves: words, files and names.
-    *("spelling", "types", "tokens", "extras", "files", "registry", "hub"),
+    *("spelling", "stages", "types", "tokens", "extras", "files", "registry", "hub"),
     # The paper: equations, terms, updates, sampling, methods.
     *("functional", "terms", "updates", "sampling", "methods", "grammar"),
     # From what the user wrote to a model that reads data.

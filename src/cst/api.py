@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -12,8 +11,10 @@ from typing import Any, TypeVar, overload
 from torch import nn
 
 from cst.config import config_from
+from cst.config.options import as_names
 from cst.engine.adapted import Adapted
 from cst.engine.callbacks import Callback
+from cst.engine.progress import shown
 from cst.engine.train import train
 from cst.grammar import as_method
 from cst.kinds import KINDS
@@ -63,7 +64,8 @@ def adapt(
         target_labels: for the oracle figures in the history; training never sees them.
         resume: continue the run in ``out``.
         callbacks: who is told of steps and epochs; see :class:`cst.Callback`.
-        progress: a bar on standard error, or lines where that is no terminal; if not given, a bar on a terminal only.
+        progress: a bar on standard error, or lines where that is no terminal; if not given, a bar on a terminal and in
+            a notebook.
         **options: any other field of :class:`cst.Config`, such as ``lr``, ``batch_size``, ``out``.
 
     Returns:
@@ -87,20 +89,20 @@ def adapt(
     values = {"method": chosen.name, "epochs": epochs, "seed": seed, **options}
     if isinstance(backbone, str):
         values["backbone"] = backbone
-    if isinstance(source, str | os.PathLike):
-        values |= _paths(source, target, target_labels)
-        config = config_from(values, where="adapt")
-        task = load_task(config)
-    else:
-        task = task_in_memory(source, target, target_labels)
-        config = config_from({"task": task.name, **values}, where="adapt")
-        task = resampled_as_asked(task, config)
-    for note in task.notes:
-        warnings.warn(note, stacklevel=2)
     module = backbone if isinstance(backbone, nn.Module) else None
-    return train(
-        task, config, chosen, module, resume, callbacks=[*(callbacks or ()), *_progress(progress, chosen.name)]
-    )
+    with shown(chosen.name, progress) as showing:
+        if isinstance(source, str | os.PathLike):
+            values |= _paths(source, target, target_labels)
+            config = config_from(values, where="adapt")
+            task = load_task(config)
+        else:
+            only, drop = (as_names(name, options.get(name)) or () for name in ("columns", "drop"))
+            task = task_in_memory(source, target, target_labels, only, drop)
+            config = config_from({"task": task.name, **values}, where="adapt")
+            task = resampled_as_asked(task, config)
+        for note in task.notes:
+            warnings.warn(note, stacklevel=2)
+        return train(task, config, chosen, module, resume, callbacks=[*(callbacks or ()), *showing])
 
 
 def _paths(source: Any, target: Any, target_labels: Any) -> dict[str, Any]:
@@ -111,14 +113,6 @@ def _paths(source: Any, target: Any, target_labels: Any) -> dict[str, Any]:
     if not isinstance(target_labels, str | None):
         raise ValueError("source and target are paths, so target_labels= must be one too, or the name of a column.")
     return {"source": Path(source), "target": Path(target), "target_labels": target_labels}
-
-
-def _progress(demanded: bool | None, method: str) -> list[Callback]:
-    if demanded or (demanded is None and sys.stderr.isatty()):
-        from cst.engine.progress import Progress
-
-        return [Progress(method)]
-    return []
 
 
 @overload

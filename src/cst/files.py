@@ -1,15 +1,53 @@
-"""Files that are whole at any moment: written aside, flushed to disk, renamed; and one sentence for damaged ones."""
+"""Files that are whole at any moment: written aside, flushed to disk, renamed; places where nothing is lost by writing;
+and one sentence for damaged files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+
+def check_place(path: Path, option: str, data: Iterable[Path | None] = ()) -> None:
+    """Refuse an output that cannot be written, or that would take the place of data, before any work is done.
+
+    Args:
+        path: where a file or a folder is to be written.
+        option: what named it, such as ``out=``.
+        data: files and folders that must stay as they are; a hard link or another spelling of them is refused too.
+    """
+    for origin in data:
+        if origin is not None and _is_same(path, origin):
+            raise ValueError(f"{option}{path} is {origin}, which holds data: choose another place.")
+    parent = path.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir():
+        raise ValueError(f"{option}{path} lies below a file: choose another place.")
+    try:
+        tempfile.TemporaryFile(dir=parent).close()
+    except OSError as error:
+        raise ValueError(f"{option}{path} cannot be written ({error.strerror}): choose another place.") from None
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    with suppress(OSError):
+        if path.samefile(other):
+            return True
+    return path.resolve() == other.resolve()
+
+
+def lies_in(path: Path, folder: Path) -> bool:
+    """Whether a path is a folder or lies below it."""
+    place = path.resolve()
+    return folder.is_dir() and (place == folder.resolve() or folder.resolve() in place.parents)
 
 
 def write_aside(path: Path, write: Callable[[Path], None]) -> None:
     """Let ``write`` make a new file beside ``path`` and put it in its place; an interruption leaves the old one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         write(aside)

@@ -1,8 +1,9 @@
-"""One sentence for a name that nobody knows."""
+"""One sentence for a name that nobody knows; text that does no harm to a terminal."""
 
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 MOST = 40
@@ -16,3 +17,20 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     hint = f"did you mean '{close[0]}'? " if close else ""
     listed = ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
     return f"Unknown {kind} '{name}': {hint}Known {kind}s: {listed}."
+
+
+def printable(text: str) -> str:
+    """Text whose control characters are spelled out: a file or class may be called by an escape sequence.
+
+    >>> print(printable("red \x1b[31m light"))
+    red \\x1b[31m light
+    """
+    if text.isprintable():
+        return text
+    return "".join(_spelled(character) for character in text)
+
+
+def _spelled(character: str) -> str:
+    if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Cs"):
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -189,7 +189,10 @@ def test_a_figure_has_a_panel_for_each_task_and_one_for_alpha(tmp_path, monkeypa
     from cst.analysis.figures import suite_figure
 
     drawn = []
-    monkeypatch.setattr(Figure, "savefig", lambda self, path, dpi: drawn.append(self))
+    savefig = Figure.savefig
+    monkeypatch.setattr(
+        Figure, "savefig", lambda self, *words, **more: (drawn.append(self), savefig(self, *words, **more))
+    )
     plain = [{"oracle": {"accuracy": 0.5 + e / 10}} for e in range(3)]
     selected = [record | {"alpha": 2 - e / 10} for e, record in enumerate(plain)]
     suite_figure({task: {"dann": [plain], "cst": [selected, selected]} for task in "abcd"}, tmp_path / "f.png")

@@ -327,7 +327,7 @@ def test_outputs_never_replace_data(mistake, cst, photos, tables, tmp_path):
     assert picture.read_bytes() == before
     table = tables[1]
     sentence = mistake("predict", tmp_path / "run", "--input", table, "--out", table)
-    assert f"--out {table} would become a part of the data" in sentence
+    assert f"--out {table} is {table}, which holds data: choose another place." in sentence
     assert "lies below a file" in mistake("predict", "run", "--input", table, "--out", table / "p.csv")
 
 

@@ -293,7 +293,7 @@ def test_a_part_of_a_target_has_labelled_samples_first(most, labelled):
         (np.zeros(80), np.zeros((9, 3)), r"one-dimensional \(shape \(80,\)\)"),
         (scipy.sparse.csr_matrix(np.eye(80)), np.eye(80), r"rectangular array \(got csr_matrix\)"),
         ((row for row in np.eye(80)), np.eye(80), r"rectangular array \(got generator\)"),
-        (pd.DataFrame({"a": ["x"] * 80}), np.zeros((9, 1)), r"rectangular array \(got DataFrame\)"),
+        (pd.DataFrame({"a": ["x"] * 80}), np.zeros((9, 1)), "no column of numbers .* holds 'x' in every row"),
         (np.eye(80), "field.csv", "target is a path, so source must be one too"),
     ],
 )

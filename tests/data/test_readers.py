@@ -60,7 +60,7 @@ def test_numbers_of_a_table_keep_the_order_of_the_source(tmp_path):
     source = write_csv(tmp_path / "s.csv", [["a", "b", "label"], [1, 2, "x"], [3, 4, "y"]])
     target = write_csv(tmp_path / "t.csv", [["name", "b", "a"], ["p", 20, 10]])
     first, second, truth = own_domains(Config(source=source, target=target))
-    assert first.columns == ("a", "b")
+    assert [column.name for column in first.columns] == ["a", "b"]
     np.testing.assert_array_equal(first.items, [[1, 2], [3, 4]])
     np.testing.assert_array_equal(second.items, [[10, 20]])
     assert truth is None
@@ -76,7 +76,7 @@ def test_spaces_around_a_label_do_not_make_a_class(tmp_path):
 def test_row_numbers_are_no_input(tmp_path):
     table = write_csv(tmp_path / "s.csv", [["", "a", "label"], [0, 5, "x"], [1, 6, "y"]])
     found = read_path(table, Reading())
-    assert found.columns == ("a",)
+    assert [column.name for column in found.columns] == ["a"]
     assert found.notes == (f"Column '' of {table} is taken for row numbers and left out.",)
 
 
@@ -86,9 +86,7 @@ def test_semicolons_spaces_in_the_header_and_gaps(tmp_path):
     found = read_path(table, Reading("review", "stars"))
     assert (list(found.items), found.labels) == (["good, but; long", "bad"], ["1", "0"])
     table.write_text('"length, cm";label\n1;x\n2;y\n')
-    assert read_path(table, Reading()).columns == ("length, cm",)
-    with pytest.raises(ValueError, match=r"row 1: column 'a' is empty; fill it in"):
-        read_path(write_csv(tmp_path / "g.csv", [["a", "label"], [1, "x"], ["", "y"]]), Reading())
+    assert [column.name for column in read_path(table, Reading()).columns] == ["length, cm"]
     table = tmp_path / "v.jsonl"
     table.write_text(json.dumps({"a": list(range(1, 99)), "label": 0}) + "\n")
     with pytest.raises(ValueError, match=r"holds \[1, 2, 3, 4, 5, 6, \.\.\.\], which is no number"):
@@ -362,8 +360,8 @@ def test_other_mistakes(tmp_path, photos):
     (tmp_path / "thing.xyz").write_text("?")
     with pytest.raises(ValueError, match="of no known kind"):
         read_path(tmp_path / "thing.xyz", Reading())
-    words = write_csv(tmp_path / "words.csv", [["a", "label"], ["one", "x"]])
-    with pytest.raises(ValueError, match=r"row 0: column 'a' holds 'one'.*text="):
+    words = write_csv(tmp_path / "words.csv", [["a", "label"], ["one", "x"], ["2", "x"], ["3", "x"]])
+    with pytest.raises(ValueError, match=r"row 0: column 'a' holds 'one', which is no number; .* drop=a"):
         read_path(words, Reading())
     (photos[0] / "empty").mkdir()
     with pytest.raises(ValueError, match=r"class folder .*empty has no images"):

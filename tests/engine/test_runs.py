@@ -116,7 +116,7 @@ def test_records_hold_what_the_epoch_did(shifted_blobs, tmp_path):
         assert len(line["alpha_losses"]) == 11
         assert line["alpha"] == pytest.approx(1 + 0.1 * int(np.argmin(line["alpha_losses"])))
         assert sum(line["pseudo_label_distribution"]) == pytest.approx(1, abs=1e-4)
-        assert 0 <= line["target_head_source_error"] <= 1
+        assert 0 <= line["batch_target_head_error"] <= 1
     assert [line["weight"]["tsallis"] for line in lines] == [0.5, 1, 1, 1]
     assert [line["weight"]["cycle"] for line in lines] == [1, 1, 1, 1]
     assert lines[-1]["loss"]["source"] < lines[0]["loss"]["source"]

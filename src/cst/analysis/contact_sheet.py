@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cst.data.domain import Domain
+from cst.files import write_aside
 from cst.kinds import KINDS
 
 COLUMNS, ROWS, SIDE, GAP, HEADER = 8, 3, 96, 4, 20
@@ -29,7 +30,8 @@ def contact_sheet(source: Domain, target: Domain, path: Path, seed: int = 0) -> 
         for place, picture in enumerate(pictures):
             row, column = divmod(place, COLUMNS)
             sheet.paste(picture, (GAP + column * (SIDE + GAP), top + HEADER + row * (SIDE + GAP)))
-    sheet.save(path)
+    form = Image.registered_extensions()[path.suffix.lower()]
+    write_aside(path, lambda aside: sheet.save(aside, form))
     return True
 
 

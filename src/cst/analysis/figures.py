@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cst.files import write_aside
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -26,17 +28,17 @@ def demo_figure(histories: dict[tuple[str, int], History], path: Path) -> None:
         runs = [history for (name, _), history in histories.items() if name == method]
         _draw_curve(panels["accuracy"], method, runs, lambda r: 100 * r["oracle"]["accuracy"])
         _draw_curve(panels["variation"], method, runs, lambda r: r["oracle"]["total_variation"])
-        _draw_curve(panels["trip"], method, runs, lambda r: 100 * r["target_head_source_error"])
+        _draw_curve(panels["trip"], method, runs, lambda r: 100 * r["batch_target_head_error"])
         if all("alpha" in record for history in runs for record in history):
             _draw_curve(panels["alpha"], method, runs, lambda r: r["alpha"])
     _label(panels["accuracy"], "Target accuracy, % (oracle)")
     panels["accuracy"].legend(frameon=False, loc="center right")
     _label(panels["variation"], "Total variation of pseudo-labels (oracle)")
-    _label(panels["trip"], "Target head's error on the source, %")
+    _label(panels["trip"], "Target head's error on source batches, %")
     panels["trip"].set_yscale("symlog", linthresh=1)
     _label(panels["alpha"], "Selected alpha")
     panels["alpha"].set_ylim(0.95, 2.05)
-    figure.savefig(path, dpi=130)
+    write_aside(path, lambda aside: figure.savefig(aside, dpi=130, format="png"))
 
 
 def suite_figure(histories: dict[str, dict[str, list[History]]], path: Path, most_columns: int = 4) -> None:
@@ -67,7 +69,7 @@ def suite_figure(histories: dict[str, dict[str, list[History]]], path: Path, mos
         panels[count - 1].legend(frameon=False, fontsize=8)
     for panel in panels[count:]:
         panel.axis("off")
-    figure.savefig(path, dpi=130)
+    write_aside(path, lambda aside: figure.savefig(aside, dpi=130, format="png"))
 
 
 def _sheet(width: float, height: float) -> Figure:

@@ -48,6 +48,9 @@ def _as_classes(labels: Sequence[Any]) -> Sequence[Any]:
 def refusals(source: Domain, target: Domain, target_labels: Sequence[Any] | None) -> list[str]:
     """What training would say of these data instead of beginning."""
     sentences = list(filter(None, [KINDS[source.kind].refusal(source, target)]))
+    for role, domain in (("source", source), ("target", target)):
+        if len(domain) < 2:
+            sentences.append(f"The {role} has one sample only: a batch needs at least two.")
     try:
         _, classes = encode_labels(source.labels)
         if target_labels is not None:
@@ -79,6 +82,45 @@ def warnings_of(figures: dict[str, Any]) -> list[str]:
     return sentences
 
 
+def _present(categories: Sequence[str], shares: Sequence[float]) -> list[Any]:
+    """The categories that occur."""
+    return [name for name, share in zip(categories, shares, strict=True) if share]
+
+
+def column_figures(source: Domain, target: Domain) -> list[dict[str, Any]]:
+    """Each column that is an input: its type, what it holds in either domain, and how far the two lie apart.
+
+    The distance is the largest difference of the two distributions: the Kolmogorov-Smirnov statistic of numbers, the
+    total variation of categories; 0 for equal ones, 1 for those without overlap.
+    """
+    figures, start = [], 0
+    for column in source.columns:
+        ours, theirs = (domain.items[:, start : start + column.width] for domain in (source, target))
+        start += column.width
+        if column.categories:
+            shares = [block.mean(0) for block in (ours, theirs)]
+            rest = abs(shares[0].sum() - shares[1].sum())
+            distance = (abs(shares[0] - shares[1]).sum() + rest) / 2
+            ranges: list[list[Any]] = [
+                [name for name, s in zip(column.categories, share, strict=True) if s] for share in shares
+            ]
+        else:
+            from scipy.stats import ks_2samp
+
+            distance = ks_2samp(ours[:, 0], theirs[:, 0], method="asymp").statistic
+            ranges = [[float(block.min()), float(block.max())] for block in (ours, theirs)]
+        figures.append(
+            {
+                "name": column.name,
+                "type": "category" if column.categories else "number",
+                "source": ranges[0],
+                "target": ranges[1],
+                "distance": round(float(distance), 4),
+            }
+        )
+    return figures
+
+
 def _of_both(ours: Sequence[str], theirs: Sequence[str]) -> int:
     others = set(theirs)
     return sum(fingerprint in others for fingerprint in ours)
@@ -94,6 +136,7 @@ def inspect(source: Domain, target: Domain, target_labels: Sequence[Any] | None 
         "source": {**domain_figures(source, source.labels, ours), "shared": _of_both(ours, theirs)},
         "target": {**domain_figures(target, target_labels, theirs), "shared": _of_both(theirs, ours)},
         "shared": [(known[p], name) for p, name in zip(theirs, target.names, strict=True) if p in known],
+        "columns": column_figures(source, target),
     }
     wrong = refusals(source, target, target_labels)
     return {**figures, "warnings": [*wrong, *warnings_of(figures), *source.notes, *target.notes]}

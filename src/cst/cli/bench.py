@@ -6,8 +6,10 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cst.cli.flags import tell
 from cst.cli.options import POSITIONAL
-from cst.cli.output import check_file, print_table, write_json
+from cst.cli.output import check_outputs, print_table, write_json
+from cst.files import write_text_aside
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,7 @@ class Bench:
         suite = find_suite(self.suite, self.methods, self.tasks)
         if self.seeds < 1 or self.jobs < 1:
             raise ValueError("--seeds and --jobs must be at least 1.")
-        check_file(self.json)
-        check_file(self.markdown, "--markdown")
-        check_file(self.figure, "--figure")
+        check_outputs({"json": self.json, "markdown": self.markdown, "figure": self.figure})
         if self.figure and self.figure.suffix.lower() != ".png":
             raise ValueError(f"--figure {self.figure} must end in .png.")
 
@@ -71,13 +71,13 @@ class Bench:
         if page := self._page(suite.name, out):
             parts = [f"`{self._command()}`: {finished}."]
             parts += [f"## {heading.capitalize()}\n\n{markdown(columns, lines)}" for heading, columns, lines in tables]
-            page.write_text("\n\n".join([f"# {suite.title}", *parts]) + "\n", encoding="utf-8")
-            print(f"Table: {page}")
+            write_text_aside(page, "\n\n".join([f"# {suite.title}", *parts]) + "\n")
+            tell(f"Table: {page}")
         if self.figure:
             from cst.analysis.figures import suite_figure
 
             suite_figure(histories_of(jobs), self.figure)
-            print(f"Figure: {self.figure}")
+            tell(f"Figure: {self.figure}")
         write_json(self.json, rows)
 
     def _command(self) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cst.bench.tables import spread
-from cst.cli.output import check_file, print_table, write_json
+from cst.cli.flags import tell
+from cst.cli.output import check_outputs, print_table, write_json
 from cst.engine.metrics import metric
 from cst.files import write_text_aside
 
@@ -36,7 +37,7 @@ class Demo:
         """Train, print the table, write table.json and the figure."""
         if self.seeds < 1:
             raise ValueError(f"--seeds must be at least 1, got {self.seeds}.")
-        check_file(self.json)
+        check_outputs({"json": self.json})
         if self.out.is_file():
             raise ValueError(f"--out {self.out} is a file: choose a folder.")
         print(
@@ -57,11 +58,11 @@ class Demo:
         figure = self.out / "demo.png"
         demo_figure(histories, figure)
         _print(rows, self.seeds)
-        print(f"Figure: {figure}\nTable:  {self.out / 'table.json'}")
+        tell(f"Figure: {figure}\nTable:  {self.out / 'table.json'}")
 
     def _train(self, method: str, seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         from cst.config import Config
-        from cst.engine.progress import Progress
+        from cst.engine.progress import shown
         from cst.engine.run import Run
         from cst.engine.train import train
         from cst.tasks import load_task
@@ -69,8 +70,8 @@ class Demo:
         folder = self.out / f"{method}-seed{seed}"
         config = Config(method=method, seed=seed, epochs=self.epochs, out=folder)
         going_on = self.resume and Run(folder).config_file.is_file()
-        progress = Progress(f"{method:<13} seed {seed}")
-        adapted = train(load_task(config), config, resume=going_on, overwrite=True, callbacks=[progress])
+        with shown(f"{method:<13} seed {seed}", demanded=True) as showing:
+            adapted = train(load_task(config), config, resume=going_on, overwrite=True, callbacks=showing)
         result = Run.open(folder).finished
         row = {"method": method, "seed": seed, **result["oracle"]}
         row["target_head_source_error"] = result["target_head_source_error"]

@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cst.cli.flags import tell
 from cst.cli.options import POSITIONAL
-from cst.cli.output import check_file, print_table, write_json
+from cst.cli.output import check_outputs, data_of_run, print_table, write_json
 from cst.engine.metrics import metric
 
 if TYPE_CHECKING:
     from cst.config import Settings
+
+FLAGS = ("source", "target", "target_labels", "label_column", "data_root", "workers")
+"""What may differ from the training."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Evaluate:
     """The target, likewise."""
     target_labels: str | None = None
     """Labels of the target, as 'cst train' takes them."""
+    label_column: str | None = None
+    """Column of the labels in a file that --target-labels names."""
     workers: int | None = None
     """Processes that read images."""
     json: Path | None = None
@@ -46,11 +52,11 @@ class Evaluate:
         from cst.config.options import IN_MEMORY, config_from, load_options
         from cst.engine.run import Run
 
-        check_file(self.json)
         if not self.bound and (self.q, self.epsilon, self.radius) != (Evaluate.q, Evaluate.epsilon, Evaluate.radius):
             raise ValueError("--q, --epsilon and --radius need --bound.")
         run = Run.open(self.run_folder)
-        flags = {name: getattr(self, name) for name in ("source", "target", "target_labels", "data_root", "workers")}
+        check_outputs({"json": self.json}, [self.source, self.target, self.target_labels, *data_of_run(run)])
+        flags = {name: getattr(self, name) for name in FLAGS}
         flags = {name: value for name, value in flags.items() if value is not None}
         config = config_from({**load_options(run.config_file), **flags}, where=str(run.config_file))
         if config.task in IN_MEMORY:
@@ -60,14 +66,16 @@ class Evaluate:
 
         from cst.engine.adapted import load
         from cst.engine.evaluation import evaluate
+        from cst.engine.progress import shown
         from cst.tasks import load_task
 
         adapted = load(self.run_folder)
-        task = load_task(config, tuple(adapted.spec.encoding.get("columns", ())))
-        adapted.check(task)
-        encoded = adapted.spec.encode(task)
-        result = evaluate(adapted.model, encoded, config.workers)
-        if not any(getattr(self, name) for name in ("source", "target", "target_labels")):
+        with shown("cst evaluate", demanded=True):
+            task = load_task(config, adapted.spec.columns)
+            adapted.check(task)
+            encoded = adapted.spec.encode(task)
+            result = evaluate(adapted.model, encoded, config.workers)
+        if not any(getattr(self, name) for name in ("source", "target", "target_labels", "label_column")):
             run.save_result(result)
         if not self.bound:
             report(run.folder, adapted.settings, result, self.json)
@@ -92,6 +100,6 @@ def report(folder: Path, settings: Settings, result: dict[str, Any], json: Path 
     when = f"epoch {settings.epochs} of {settings.epochs}"
     title = f"{settings.label_of_data}, {settings.method}, seed {settings.seed}, {when}"
     print_table(title, ["figure", "value", "", "uses target labels"], rows)
-    print(f"Run: {folder}")
+    tell(f"Run: {folder}")
     named = {"task": settings.data["task"], "method": settings.method, "seed": settings.seed, "epochs": settings.epochs}
     write_json(json, {**named, **result, **more})

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cst.cli.flags import as_flags, tell
 from cst.cli.options import POSITIONAL
-from cst.cli.output import check_file, print_table, write_json
+from cst.cli.output import check_outputs, print_columns, print_table, write_json
 from cst.kinds.images import SUFFIXES
 
 
@@ -25,6 +26,12 @@ class Inspect:
     """Column of the source that holds the label."""
     target_labels: str | None = None
     """Labels of the target, if there are any; as 'cst train' takes them."""
+    label_column: str | None = None
+    """Column of the labels in a file that --target-labels names."""
+    columns: tuple[str, ...] | None = None
+    """Columns of a table that are inputs, as 'cst train' takes them."""
+    drop: tuple[str, ...] | None = None
+    """Columns of a table that are no inputs."""
     out: Path = Path("contact-sheet.png")
     """Where to draw the contact sheet of images."""
     json: Path | None = None
@@ -32,14 +39,15 @@ class Inspect:
 
     def run(self) -> None:
         """Print the figures and the warnings, draw the contact sheet."""
-        check_file(self.json, data=[self.source, self.target])
-        check_file(self.out, "--out", [self.source, self.target])
+        data = [self.source, self.target, self.target_labels, self.label]
+        check_outputs({"json": self.json, "out": self.out}, data)
         if self.out.suffix.lower() not in SUFFIXES:
             raise ValueError(f"--out {self.out} must end like an image, .png for instance.")
 
         from cst.analysis.contact_sheet import contact_sheet
         from cst.analysis.inspection import inspect
         from cst.config import Config
+        from cst.engine.progress import shown
         from cst.tasks.own import own_domains
 
         config = Config(
@@ -48,12 +56,16 @@ class Inspect:
             text=self.text,
             label=self.label,
             target_labels=self.target_labels,
+            label_column=self.label_column,
+            columns=self.columns,
+            drop=self.drop,
         )
-        source, target, labels = own_domains(config)
-        figures = inspect(source, target, labels)
+        with shown("cst inspect", demanded=True):
+            source, target, labels = own_domains(config)
+            figures = inspect(source, target, labels)
         _print(figures)
         if contact_sheet(source, target, self.out):
-            print(f"Contact sheet: {self.out}")
+            tell(f"Contact sheet: {self.out}")
         write_json(self.json, figures)
 
 
@@ -69,6 +81,7 @@ def _print(figures: dict[str, Any]) -> None:
         ["left out", *(str(len(d["unreadable"])) for d in domains)],
     ]
     print_table(f"Two domains of {figures['kind']}", ["", "source", "target"], rows)
+    print_columns(figures["columns"])
     names = dict.fromkeys(name for d in domains for name in d["classes"] or {})
     shares = [[name, *(_share(d, name) for d in domains)] for name in list(names)[:40]]
     if shares:
@@ -76,7 +89,7 @@ def _print(figures: dict[str, Any]) -> None:
     if len(names) > 40:
         print(f"... and {len(names) - 40} more classes; --json has them all.")
     for warning in figures["warnings"]:
-        print(f"Warning: {warning}")
+        tell(f"Warning: {as_flags(warning)}")
 
 
 def _share(domain: dict[str, Any], name: str) -> str:

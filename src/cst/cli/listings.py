@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cst.cli.output import check_file, print_table, write_json
+from cst.cli.output import check_outputs, print_table, write_json
 
 if TYPE_CHECKING:
     from cst.tasks.catalogue import TaskInfo
@@ -26,7 +26,7 @@ class Methods:
         from cst.terms import TERMS
         from cst.updates import UPDATES
 
-        check_file(self.json)
+        check_outputs({"json": self.json})
         fields = ("name", "formula", "summary", "tables", "data", "reference")
         rows = [{field: getattr(method, field) for field in fields} for method in CATALOGUE.values()]
         print_table(
@@ -58,7 +58,7 @@ class Tasks:
         """Print the tasks."""
         from cst.tasks.catalogue import TASKS
 
-        check_file(self.json)
+        check_outputs({"json": self.json})
         print_table(
             "Tasks (train with --task NAME; all but the first read files under --data-root)",
             ["names", "what it is", "domains", "classes"],

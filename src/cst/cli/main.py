@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 from cst.bench import RunError
 from cst.cli.bench import Bench
 from cst.cli.demo import Demo
 from cst.cli.evaluate import Evaluate
+from cst.cli.flags import OPTIONS, as_flags
 from cst.cli.inspect import Inspect
 from cst.cli.listings import Methods, Tasks
 from cst.cli.options import parse
 from cst.cli.predict import Predict
 from cst.cli.theory import Theory
 from cst.cli.train import Train
+from cst.spelling import printable
 
 COMMANDS = {
     "demo": Demo,
@@ -32,8 +32,7 @@ COMMANDS = {
     "tasks": Tasks,
 }
 
-OPTIONS = {field.name for command in COMMANDS.values() for field in dataclasses.fields(command)}
-"""All that can be a flag."""
+OPTIONS.update(field.name for command in COMMANDS.values() for field in dataclasses.fields(command))
 
 USAGE = """usage: cst COMMAND [OPTIONS]
 
@@ -57,15 +56,15 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141
     except (ValueError, OSError) as error:
-        print(f"cst: {as_flags(_sentence(error), words)}", file=sys.stderr)
+        print(f"cst: {printable(as_flags(_sentence(error), words))}", file=sys.stderr)
         status = 2
     except (FloatingPointError, RunError) as error:
-        print(f"cst: {error}", file=sys.stderr)
+        print(f"cst: {printable(str(error))}", file=sys.stderr)
         status = 1
     except KeyboardInterrupt as stop:
         again = {"demo": "continue with --resume", "bench": "the same command continues"}
         advice = str(stop) or again.get(words[0], "")
-        print(f"\ncst: interrupted{': ' * bool(advice)}{advice}.", file=sys.stderr)
+        print(f"\ncst: interrupted{': ' * bool(advice)}{printable(advice)}.", file=sys.stderr)
         status = 130
     sys.exit(status)
 
@@ -88,33 +87,6 @@ def _run(words: list[str]) -> int:
     command = Train.of(values) if kind is Train else kind(**values)
     command.run()
     return 0
-
-
-_OPTION = re.compile(r"(?<![\w/.\-])([a-z_]+)=(?:True\b)?(?=(.?)(.?))")
-"""How the library names an option: ``out=``, ``epochs=3``, ``resume=True``."""
-_QUOTED = re.compile(r"((?<!\w)'[^']*')")
-
-
-def as_flags(sentence: str, words: Sequence[str] = ()) -> str:
-    """A sentence of the library with its options written as flags; what the user typed or quotes hold stays as it is.
-
-    >>> as_flags("choose another out=, or a batch_size= of at most 3; freeze=9 is too much")
-    'choose another --out, or a --batch-size of at most 3; --freeze 9 is too much'
-    >>> as_flags("There is nothing at text=dir/new.csv: check target=.", ["--target", "text=dir/new.csv"])
-    'There is nothing at text=dir/new.csv: check --target.'
-    """
-
-    def flag(match: re.Match[str]) -> str:
-        name, after, then = match.groups()
-        if name not in OPTIONS:
-            return match[0]
-        ends = after in ("", " ", ",", ";", ":", ")") or (after == "." and not re.match(r"[\w/]", then))
-        return f"--{name.replace('_', '-')}" + " " * (not ends)
-
-    typed = [word for word in words if "=" in word and not word.startswith("--")]
-    kept = re.compile("|".join(["(?!)", *map(re.escape, sorted(typed, key=len, reverse=True))]))
-    parts = [piece for part in _QUOTED.split(sentence) for piece in re.split(f"({kept.pattern})", part)]
-    return "".join(part if part in typed or _QUOTED.fullmatch(part) else _OPTION.sub(flag, part) for part in parts)
 
 
 def _summary(kind: type) -> str:

@@ -10,6 +10,7 @@ import textwrap
 import types
 from collections.abc import Callable, Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from cst.spelling import unknown
@@ -44,7 +45,8 @@ def parse(kind: type, program: str, words: list[str]) -> dict[str, Any]:
     for field in dataclasses.fields(kind):
         text = " ".join(helps.get(field.name, "").split()).replace("%", "%%")
         if POSITIONAL in field.metadata:
-            parser.add_argument(field.name, type=hints[field.name], metavar=field.metadata[POSITIONAL], help=text)
+            reader = _path if hints[field.name] is Path else hints[field.name]
+            parser.add_argument(field.name, type=reader, metavar=field.metadata[POSITIONAL], help=text)
             continue
         flag = "--" + field.name.replace("_", "-")
         flags.append(flag)
@@ -60,7 +62,18 @@ def parse(kind: type, program: str, words: list[str]) -> dict[str, Any]:
         if wrong is None:
             parser.error(f"unexpected argument '{rest[0]}'")
         raise ValueError(unknown("option", wrong.partition("=")[0], flags))
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(values).items()}
+    return {name: _read(value, hints[name]) for name, value in vars(values).items()}
+
+
+def _read(value: Any, hint: Any) -> Any:
+    """A flag that was given several times: names in one row, settings one by one."""
+    if not isinstance(value, list):
+        return value
+    return ",".join(value) if _names(hint) else tuple(value)
+
+
+def _names(hint: Any) -> bool:
+    return any(get_origin(part) is tuple for part in get_args(hint))
 
 
 def _kind_of(hint: Any) -> dict[str, Any]:
@@ -71,10 +84,19 @@ def _kind_of(hint: Any) -> dict[str, Any]:
         return {"action": argparse.BooleanOptionalAction}
     if get_origin(hint) is Mapping:
         return {"action": "append", "metavar": "NAME=VALUE"}
+    if get_origin(hint) is tuple:
+        return {"action": "append", "metavar": "NAMES"}
     if get_origin(hint) is Literal:
         return {"choices": get_args(hint)}
     metavars = {int: "N", float: "X", str: "NAME"}
-    return {"type": hint, "metavar": metavars.get(hint, "PATH")}
+    return {"type": _path if hint is Path else hint, "metavar": metavars.get(hint, "PATH")}
+
+
+def _path(text: str) -> Path:
+    """A path; an empty one would be the current folder."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the path is empty")
+    return Path(text)
 
 
 def _docstrings(kind: type) -> dict[str, str]:

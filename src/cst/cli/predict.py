@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cst.cli.flags import say
 from cst.cli.options import POSITIONAL
-from cst.cli.output import check_file, print_table, write_json
+from cst.cli.output import check_outputs, data_of_run, print_table, write_json
 from cst.files import write_aside
 
 
@@ -33,33 +33,41 @@ class Predict:
 
     def run(self) -> None:
         """Write one line for each input: file or row, predicted class, its probability, margin to the second."""
-        check_file(self.json, data=[self.input])
-        check_file(self.out, "--out", [self.input])
+        outputs = {"json": self.json, "out": self.out}
+        check_outputs(outputs, [self.input])
         if not self.input.exists():
             raise ValueError(f"There is no input file at {self.input}.")
 
         from cst.engine.adapted import load
+        from cst.engine.progress import shown
+        from cst.engine.run import Run
+
+        check_outputs(outputs, data_of_run(Run.open(self.run_folder)))
 
         adapted = load(self.run_folder)
         adapted.workers = self.workers
-        domain = adapted.read(self.input, self.text, self.strict)
+        with shown("cst predict", demanded=True):
+            domain = adapted.read(self.input, self.text, self.strict)
+            probs = adapted.view(domain.items).logits.softmax(-1)
 
         import torch
 
         from cst.functional import margin
 
         for note in (*domain.notes, *domain.left_out_note("input")):
-            print(f"cst: {note}", file=sys.stderr)
-        probs = adapted.view(domain.items).logits.softmax(-1)
+            say(note)
         best, labels, gaps = probs.amax(1), probs.argmax(1), margin(probs)
         rows = zip(domain.names, labels.tolist(), best.tolist(), gaps.tolist(), strict=True)
 
         def write(path: Path) -> None:
             with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
                 lines = csv.writer(file)
-                lines.writerow([adapted.kind.unit, "prediction", "probability", "margin"])
-                for name, label, top, gap in rows:
-                    lines.writerow([name, adapted.classes[label], f"{top:.6f}", f"{gap:.6f}"])
+                figures = ("prediction", "probability", "margin")
+                carried = [f"input_{name}" * (name in (*figures, adapted.kind.unit)) or name for name in domain.carried]
+                lines.writerow([adapted.kind.unit, *carried, *figures])
+                for place, (name, label, top, gap) in enumerate(rows):
+                    cells = [column[place] for column in domain.carried.values()]
+                    lines.writerow([name, *cells, adapted.classes[label], f"{top:.6f}", f"{gap:.6f}"])
 
         write_aside(self.out, write)
         counts = torch.bincount(labels, minlength=len(adapted.classes)).tolist()

@@ -6,8 +6,9 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cst.cli.flags import tell
 from cst.cli.options import POSITIONAL
-from cst.cli.output import check_file, print_table, write_json
+from cst.cli.output import check_outputs, print_table, write_json
 from cst.spelling import unknown
 
 SUBJECTS = ("hard-case",)
@@ -41,7 +42,7 @@ class Theory:
         """Draw, solve, print."""
         if self.subject not in SUBJECTS:
             raise ValueError(unknown("subject", self.subject, SUBJECTS))
-        check_file(self.json)
+        check_outputs({"json": self.json})
         out = self.out or Path("runs/theory")
         if out.exists() and not out.is_dir():
             raise ValueError(f"--out {out} is a file: name a folder.")
@@ -75,7 +76,7 @@ class Theory:
         out.mkdir(parents=True, exist_ok=True)
         path = out / "hard-case.png"
         hard_case_figure(path, self.seed)
-        print(f"Figure: {path}")
+        tell(f"Figure: {path}")
         named = {"d": self.d, "n_target": self.n_target, "seed": self.seed}
         records = {"shares": [row.record() for row in shares], "quantities": [row.record() for row in quantities]}
         write_json(self.json, {**named, **records})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cst.cli.evaluate import report
-from cst.cli.output import check_file
+from cst.cli.flags import say
+from cst.cli.output import check_outputs, print_columns
 from cst.config import Config
 from cst.config.options import load_options
 
@@ -53,9 +53,11 @@ class Train(Config):
 
     def run(self) -> None:
         """Train, with progress, and print the figures."""
-        check_file(self.json)
+        data = [self.source, self.target, self.target_labels, self.label, self.weights, self.config]
+        check_outputs({"json": self.json}, data)
 
-        from cst.engine.progress import Progress
+        from cst.analysis.inspection import column_figures
+        from cst.engine.progress import shown
         from cst.engine.run import Run
         from cst.engine.train import train
         from cst.grammar import adjusted, parse_method
@@ -64,12 +66,15 @@ class Train(Config):
         method = parse_method(self.method)
         adjusted(method, self.weight, self.option)  # what the method does not know is refused before data are read
         folder = self.out or Path("runs") / re.sub(r"[:/ ]+", "-", self.name)
-        task = load_task(self)
-        for note in task.notes:
-            print(f"cst: {note}", file=sys.stderr)
+        if self.resume is None:
+            Run(folder).check_place([self.source, self.target])
         try:
-            progress = Progress(self.title)
-            adapted = train(task, self, method, resume=self.resume is not None, out=folder, callbacks=[progress])
+            with shown(self.title, demanded=True) as showing:
+                task = load_task(self)
+                for note in task.notes:
+                    say(note)
+                print_columns(column_figures(task.source, task.target))
+                adapted = train(task, self, method, resume=self.resume is not None, out=folder, callbacks=showing)
         except KeyboardInterrupt:
             begun = Run(folder).config_file.is_file()
             raise KeyboardInterrupt(f"continue with 'cst train --resume {folder}'" if begun else "") from None

@@ -34,6 +34,9 @@ OWN_DATA = "own-data"
 ARRAYS, LISTS = IN_MEMORY = ("arrays", "lists")
 """What the task is called when Python was given the data themselves."""
 
+OF_OWN_DATA = ("text", "label", "target_labels", "label_column", "columns", "drop")
+"""What can be said of data of one's own only."""
+
 LEAST = {"epochs": 1, "steps_per_epoch": 1, "batch_size": 2, "seed": 0, "max_length": 2, "image_size": 8}
 """Whole numbers and the least that each may be."""
 
@@ -65,8 +68,16 @@ class Config:
     target_labels: str | None = None
     """Labels of the target, for evaluation only: 'folders' for images in class folders, a column of the target, or a
     file (.csv with file and label, .npy)."""
+    label_column: str | None = None
+    """Column of the labels in a file that --target-labels names. (default: that of --label, or label)"""
+    columns: tuple[str, ...] | None = None
+    """Columns of a table that are inputs, names with commas between or with the flag again. (default: all that hold
+    numbers or categories and do not just count or identify rows)"""
+    drop: tuple[str, ...] | None = None
+    """Columns of a table that are no inputs."""
     strict: bool = False
-    """Stop at a file that cannot be read instead of leaving it out."""
+    """Stop at a file that cannot be read, a row without text or a missing value, instead of leaving the first two out
+    and filling in the third."""
     resample: Resample | None = None
     """Draw the subsets of the paper's Section 2.1 from the data first."""
     method: str = "cst"
@@ -150,6 +161,8 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("weight", "option"):
             object.__setattr__(self, name, _as_mapping(name, getattr(self, name)))
+        for name in ("columns", "drop"):
+            object.__setattr__(self, name, as_names(name, getattr(self, name)))
         for name in PATHS:
             if isinstance(getattr(self, name), str | os.PathLike):
                 object.__setattr__(self, name, Path(getattr(self, name)))
@@ -188,8 +201,9 @@ class Config:
             raise ValueError(f"{present} needs {absent} beside it: adaptation takes a source and a target.")
         if self.source is not None and self.task not in (None, OWN_DATA):
             raise ValueError(f"task={self.task} and source= name two sets of data: leave one of them out.")
-        of_files = [name for name in ("text", "label", "target_labels") if getattr(self, name) is not None]
-        if of_files and self.source is None and self.task != OWN_DATA:
+        of_files = [name for name in OF_OWN_DATA if getattr(self, name) is not None]
+        in_memory = self.task in IN_MEMORY and set(of_files) <= {"columns", "drop"}
+        if of_files and self.source is None and self.task != OWN_DATA and not in_memory:
             raise ValueError(f"{of_files[0]}= describes data of your own: give them with source= and target=.")
 
     @property
@@ -242,6 +256,23 @@ def load_options(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ValueError(f"{path} must hold one option a line, such as 'epochs: 20', not a {type(values).__name__}.")
     return values
+
+
+def as_names(name: str, values: Any) -> tuple[str, ...] | None:
+    """A list of names as it is; in a text they have commas between, and one that holds a comma stands in quotes.
+
+    >>> as_names("drop", 'a,"b, in cm"')
+    ('a', 'b, in cm')
+    """
+    import csv
+
+    if values is None:
+        return None
+    if isinstance(values, str):
+        values = [field.strip() for row in csv.reader([values], skipinitialspace=True) for field in row]
+    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{name}= must be names of columns, got {values!r}.")
+    return tuple(values)
 
 
 def _as_mapping(name: str, values: Any) -> dict[str, Any]:

@@ -15,7 +15,10 @@ from cst.files import write_text_aside
 from cst.grammar import adjusted
 from cst.methods import Method
 
-OF_THE_DATA = ("task", "source", "target", "text", "label", "target_labels", "strict", "resample")
+OF_THE_DATA = (
+    *("task", "source", "target", "text", "label", "target_labels", "label_column"),
+    *("columns", "drop", "strict", "resample"),
+)
 """Fields that say where the data are; a run keeps them as the user wrote them."""
 MOVABLE = ("source", "target", "target_labels")
 """Where data lie may change between the parts of a run."""
@@ -67,8 +70,7 @@ class Settings:
         """Plain values, ready for YAML or JSON; `cst.config.load_config` reads them again."""
         values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name != "data"}
         values |= {"weight": dict(self.weight), "option": dict(self.option), "recipe": self.recipe or None}
-        data = {name: str(value) if isinstance(value, Path) else value for name, value in self.data.items()}
-        return {**data, **values}
+        return {**{name: _plain(value) for name, value in self.data.items()}, **values}
 
     def save(self, path: Path) -> None:
         """Write them as YAML."""
@@ -140,6 +142,12 @@ def resolve(
         data=data, method=config.method, recipe=config.recipe or "", weight=weight, option=option, **values
     )
     return settings, adjusted(method, weight, option)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Path) else value
 
 
 def _or_usual(name: str, value: Any) -> Any:

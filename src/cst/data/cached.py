@@ -80,7 +80,7 @@ def _outputs(samples: Samples, frozen: nn.Module, workers: int | None) -> Tensor
     """One output for each sample; those of texts as long as the text."""
     sequences: list[Tensor] = []
     together, start = torch.empty(0), 0
-    for inputs in in_order(samples, BATCH, workers):
+    for inputs in in_order(samples, BATCH, workers, "frozen layers"):
         made = frozen(inputs.to(_device(frozen))).cpu()
         if made.ndim == 3:
             sequences += [sequence[positions].clone() for sequence, positions in zip(made, present(made), strict=True)]

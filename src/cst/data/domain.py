@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from cst.data.columns import Column
 
 
 @dataclass(frozen=True)
@@ -15,8 +17,12 @@ class Reading:
         text: the column that holds the text; without it a table holds numbers.
         label: the column, or the file, that holds the labels.
         labels: whether labels are read; those of a target are not looked at.
-        columns: the columns that are inputs, in this order; without them all but the label.
+        columns: the columns that are inputs, as an earlier reading chose them.
+        only: the columns that the user wants as inputs.
+        drop: those that the user leaves out.
+        carry: whether columns that tell rows apart are kept beside the inputs.
         strict: refuse a file that cannot be read, or a row without text, instead of leaving it out.
+        fill: whether something stands in for a missing value; else it is refused.
         label_option: the option that named the label.
         gaps: whether labels may be missing, as some of a target may.
         role: what the domain is called in a message.
@@ -25,8 +31,12 @@ class Reading:
     text: str | None = None
     label: str | None = None
     labels: bool = True
-    columns: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    only: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    carry: bool = False
     strict: bool = False
+    fill: bool = True
     label_option: str = "label="
     gaps: bool = False
     role: str = "source"
@@ -44,6 +54,7 @@ class Domain:
         left_out: files that cannot be read, or rows without text.
         fault: what is wrong with those.
         columns: where the numbers of a table come from.
+        carried: columns that tell rows apart, to be written beside predictions.
         notes: what else was noticed, one sentence each.
     """
 
@@ -53,7 +64,8 @@ class Domain:
     labels: Any = None
     left_out: tuple[str, ...] = ()
     fault: str = ""
-    columns: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    carried: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -71,7 +83,9 @@ class Domain:
         """The samples at these positions, in this order."""
         labels = None if self.labels is None else [self.labels[i] for i in positions]
         names = [self.names[i] for i in positions]
-        return replace(self, items=_items_at(self.items, positions), names=names, labels=labels)
+        carried = {name: [cells[i] for i in positions] for name, cells in self.carried.items()}
+        items = _items_at(self.items, positions)
+        return replace(self, items=items, names=names, labels=labels, carried=carried)
 
     def left_out_note(self, role: str) -> tuple[str, ...]:
         """A sentence on what was left out, if anything was."""

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from cst.data.arrays import CHANNELS
 from cst.data.samples import some_contents
+from cst.stages import told
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -178,7 +179,8 @@ def problems(paths: Sequence[Any]) -> list[str]:
         return [check(paths[place]) for place in range(start, min(start + AT_ONCE, len(paths)))]
 
     with ThreadPoolExecutor() as pool:
-        return [reason for part in pool.map(of_some, range(0, len(paths), AT_ONCE)) for reason in part]
+        parts = pool.map(of_some, range(0, len(paths), AT_ONCE))
+        return [reason for part in told("checking images", parts, len(paths), len) for reason in part]
 
 
 def as_bytes(image: Any) -> Any:

@@ -13,6 +13,10 @@ from cst.data.values import is_gap
 
 UNKNOWN = -1
 """In the place of a label that is not known."""
+AS_TEXT = ("nan", "NaN", "<NA>", "NaT")
+"""What a missing value becomes as text."""
+MOST_FRACTIONS = 20
+"""Labels such as 0.5 and 1.5 may be ratings; more of them than so many are measurements."""
 
 
 def encode_labels(labels: Any) -> tuple[Tensor, tuple[Any, ...]]:
@@ -28,7 +32,39 @@ def encode_labels(labels: Any) -> tuple[Tensor, tuple[Any, ...]]:
     if len(classes) < 2:
         only = f" ('{classes[0]}')" if len(classes) else ""
         raise ValueError(f"The source has one class only{only}: a classifier needs at least two.")
+    _refuse_spellings(classes.tolist())
     return torch.as_tensor(encoded.reshape(-1), dtype=torch.long), tuple(c.item() for c in classes)
+
+
+def _refuse_spellings(classes: list[Any]) -> None:
+    """Refuse one class that is written in two ways."""
+    spelled: dict[str, Any] = {}
+    for label in classes:
+        other = spelled.setdefault(without_fraction(label), label)
+        if other != label:
+            raise ValueError(
+                f"The source labels '{other}' and '{label}' look like one class written in two ways: write it in one."
+            )
+
+
+def check_classes(labels: Any) -> None:
+    """Refuse labels of which almost every sample has its own: numbers to be estimated, or names of the samples."""
+    values = label_array(labels, "source")
+    classes, count = np.unique(values).tolist(), len(values)
+    fractions = any(map(_has_fraction, classes))
+    if len(classes) > max(9, count / 2) or (fractions and len(classes) > MOST_FRACTIONS):
+        what = "numbers to be estimated" if fractions else "names of samples"
+        raise ValueError(
+            f"The source has {len(classes)} different labels in {count} samples, '{classes[0]}' for one, which look "
+            f"like {what}, not like classes: name another column with label=, or make classes of them."
+        )
+
+
+def _has_fraction(label: Any) -> bool:
+    try:
+        return float(label) % 1 != 0
+    except (TypeError, ValueError):
+        return False
 
 
 def known_labels(labels: Any, classes: tuple[Any, ...], count: int) -> Tensor:
@@ -74,10 +110,8 @@ def _as_many(labels: Any, count: int) -> Any:
 
 
 def missing(labels: Any) -> Any:
-    """Which labels are missing [N], before NumPy turns them into text."""
-    if hasattr(labels, "isna"):
-        return np.asarray(labels.isna(), dtype=bool).ravel()
-    return np.asarray([is_gap(label) for label in _plain(labels)], dtype=bool)
+    """Which labels are missing [N], also those that were turned into text before; 'NA' and '?' may be classes."""
+    return np.asarray([is_gap(label) or label in AS_TEXT for label in _plain(labels)], dtype=bool)
 
 
 def _plain(labels: Any) -> Any:
@@ -96,7 +130,11 @@ def label_array(labels: Any, role: str) -> Any:
             f"The {role} labels have shape {values.shape}: give one label for each input, not one-hot rows."
         )
     if values.dtype.kind != "f" and missing(labels).any():
-        raise ValueError(f"The {role} labels have missing values: every {role} sample needs a label.")
+        place = int(np.flatnonzero(missing(labels))[0])
+        word = f", written '{values[place]}'" if isinstance(values[place], str) else ""
+        raise ValueError(
+            f"The {role} labels have missing values (first: sample {place}{word}): every {role} sample needs a label."
+        )
     if values.dtype.kind == "O":
         values = np.asarray(values.tolist())
     if values.dtype.kind == "S":

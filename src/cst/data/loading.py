@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from cst.data.samples import Samples
+from cst.stages import told
 
 
 def worker_count(demanded: int | None, *domains: Samples) -> int:
@@ -52,10 +53,11 @@ def prefetch(make: Callable[[int], Any], numbers: Sequence[int], workers: int) -
         yield made
 
 
-def in_order(samples: Samples, batch_size: int, workers: int | None = None) -> Iterator[Tensor]:
-    """All samples of a domain, batch by batch."""
+def in_order(samples: Samples, batch_size: int, workers: int | None = None, what: str = "reading") -> Iterator[Tensor]:
+    """All samples of a domain, batch by batch; ``what`` is what watchers are told of it."""
     starts = range(0, len(samples), batch_size)
-    return prefetch(partial(_from, samples, batch_size), starts, worker_count(workers, samples))
+    batches = prefetch(partial(_from, samples, batch_size), starts, worker_count(workers, samples))
+    return told(what, batches, len(samples), len)
 
 
 def _from(samples: Samples, batch_size: int, start: int) -> Tensor:

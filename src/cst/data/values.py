@@ -16,6 +16,19 @@ def is_gap(value: Any) -> bool:
     )
 
 
+GAPS = ("", "?", "na", "n/a", "#n/a", "nan", "null", "<na>")
+"""How tables write that a value is missing, in any case."""
+
+
+def is_missing(value: Any) -> bool:
+    """Whether there is no value, or a word that says so.
+
+    >>> [is_missing(value) for value in (None, " ", "NaN", "?", "none", 0)]
+    [True, True, True, True, False, False]
+    """
+    return is_gap(value) or (isinstance(value, str) and value.strip().lower() in GAPS)
+
+
 def whole_characters(text: str) -> str:
     """The text with a mark in the place of each half of a character, as texts that were cut short end with."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -15,6 +15,7 @@ from cst.config import Settings
 from cst.data.domain import Domain, Reading
 from cst.data.task import Task
 from cst.engine.evaluation import DomainView
+from cst.engine.progress import shown
 from cst.engine.run import Run
 from cst.kinds import KINDS, kind_of_path
 from cst.kinds.contract import Kind
@@ -53,29 +54,39 @@ class Adapted:
 
     def predict_proba(self, inputs: Any) -> NDArray[np.float32]:
         """The probability of each class [N, K]."""
-        probs: NDArray[np.float32] = self.view(inputs).logits.softmax(-1).numpy()
+        with shown("predict"):
+            probs: NDArray[np.float32] = self.view(inputs).logits.softmax(-1).numpy()
         return probs
 
     def features(self, inputs: Any) -> NDArray[np.float32]:
         """The features ``h_phi(x)`` [N, d]."""
-        features: NDArray[np.float32] = self.view(inputs).features.numpy()
+        with shown("features"):
+            features: NDArray[np.float32] = self.view(inputs).features.numpy()
         return features
 
     def view(self, inputs: Any) -> DomainView:
         """New inputs as the model sees them: arrays, texts, paths of images, or one path as training was given."""
         if isinstance(inputs, str | os.PathLike):
             # Of a path all is read: a sample left out would shift the others.
-            inputs = [inputs] if self.kind.is_item(inputs) else self.read(Path(inputs), strict=True).items
+            inputs = [inputs] if self.kind.is_item(inputs) else self.read(Path(inputs), strict=True, fill=True).items
         return DomainView(self.model, self.spec.encoder.encode(inputs), workers=self.workers)
 
-    def read(self, path: Path, text: str | None = None, strict: bool = False) -> Domain:
-        """New inputs from a folder, a table, arrays or a saved dataset, of the kind that the model takes."""
+    def read(self, path: Path, text: str | None = None, strict: bool = False, fill: bool | None = None) -> Domain:
+        """New inputs from a folder, a table, arrays or a saved dataset, of the kind that the model takes.
+
+        With ``strict`` what would be left out is refused; and missing values too, unless ``fill`` says otherwise.
+        """
         column = text or self.settings.data["text"]
         if self.kind.reads_column and column is None:
             raise ValueError("The model reads text: name the column that holds it with text=.")
-        columns = tuple(self.spec.encoding.get("columns", ()))
         reading = Reading(
-            column if self.kind.reads_column else None, labels=False, columns=columns, strict=strict, role="new"
+            column if self.kind.reads_column else None,
+            labels=False,
+            columns=self.spec.columns,
+            carry=True,
+            strict=strict,
+            fill=not strict if fill is None else fill,
+            role="new",
         )
         if not path.exists() or not self.kind.claims_path(path, reading):
             other = kind_of_path(path, Reading()).name
@@ -95,6 +106,7 @@ class Adapted:
         run = Run(Path(folder))
         if run.folder.is_file():
             raise ValueError(f"{folder} is a file: choose a folder for the model.")
+        run.check_place()
         run.folder.mkdir(parents=True, exist_ok=True)
         run.save_weights(self.model.state_dict())
         self.settings.save(run.config_file)

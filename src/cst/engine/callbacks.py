@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cst.extras import missing
+
+if TYPE_CHECKING:
+    from cst.config import Settings
 
 log = logging.getLogger("cst")
 
@@ -21,11 +24,17 @@ class Callback:
     epoch 1: loss 0.50
     """
 
+    def on_settings(self, settings: Settings) -> None:
+        """Before anything else: what the run goes by."""
+
     def on_start(self, total: int) -> None:
         """Before the first step; ``total`` is how many steps the whole run has."""
 
     def on_step(self, step: int, total: int) -> None:
         """After step number ``step``, counted from 1."""
+
+    def on_losses(self, losses: dict[str, float]) -> None:
+        """Now and then, when losses are read from the device: the means of the epoch so far."""
 
     def on_epoch(self, record: dict[str, Any]) -> None:
         """After an epoch, with its line in the metrics."""

@@ -57,7 +57,7 @@ class DomainView:
         return next(self.model.parameters()).device
 
     def _features(self) -> Iterator[Tensor]:
-        for inputs in in_order(self.samples, EVALUATION_BATCH, self.workers):
+        for inputs in in_order(self.samples, EVALUATION_BATCH, self.workers, f"predicting the {self.domain}"):
             yield self.model.features(inputs.to(self._device), self.domain)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -30,7 +31,7 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
         for number in range(len(history), settings.epochs):
             torch.manual_seed((settings.seed * 1_000_003 + number + 1) % 2**63)
             objective.train()
-            log = EpochLog(settings, number, training.task.num_classes)
+            log = EpochLog(settings, number, training.task.num_classes, partial(tell_losses, callbacks))
             steps = range(number * settings.steps_per_epoch, (number + 1) * settings.steps_per_epoch)
             with finite(training, number):
                 # Choose alpha by the round trip (Appendix B.3), label the target anew: whatever terms do once an epoch.
@@ -59,6 +60,12 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
             for callback in callbacks:
                 callback.on_epoch(history[-1])
     return history
+
+
+def tell_losses(callbacks: Sequence[Callback], losses: dict[str, float]) -> None:
+    """Tell everybody the means of the epoch so far."""
+    for callback in callbacks:
+        callback.on_losses(losses)
 
 
 def begin_epoch(training: Training, number: int, present: Evaluation, steps: range) -> Epoch:

@@ -137,6 +137,7 @@ METRICS = {
             better="down",
             compute=_total_variation,
         ),
+        Metric("batch_target_head_error", "target head's error on source, in batches of the epoch", better="down"),
         Metric("alpha", "selected alpha", unit=""),
         Metric("fixmatch_share", "share of the target above FixMatch's threshold"),
         Metric("labelled_share", "share of the target with a pseudo-label"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from cst.engine.evaluation import Evaluation
     from cst.engine.setup import Training
 
-INTERVAL = 50
-"""Steps after which losses are read from the device and looked at."""
+INTERVAL, SECONDS = 50, 2.0
+"""Steps, and seconds, after which losses are read from the device and looked at."""
 
 
 def diverged(settings: Settings, epoch: int, what: str) -> FloatingPointError:
@@ -31,18 +32,25 @@ def diverged(settings: Settings, epoch: int, what: str) -> FloatingPointError:
 class EpochLog:
     """Losses and pseudo-labels of an epoch. They stay on the device and are read every `INTERVAL` steps."""
 
-    def __init__(self, settings: Settings, epoch: int, num_classes: int) -> None:
-        self.settings, self.epoch, self.num_classes = settings, epoch, num_classes
+    def __init__(
+        self,
+        settings: Settings,
+        epoch: int,
+        num_classes: int,
+        tell: Callable[[dict[str, float]], None] = lambda _: None,
+    ) -> None:
+        self.settings, self.epoch, self.num_classes, self.tell = settings, epoch, num_classes, tell
         self.means: dict[str, float] = {}
         self._pending: list[dict[str, Tensor]] = []
         self._counts: Tensor | int = 0
         self._began, self._cpu_began = time.perf_counter(), time.process_time()
+        self._steps, self._read_at = 0, self._began
 
     def add(self, losses: dict[str, Tensor], labels: Tensor) -> None:
         """Keep the losses of a step and the pseudo-labels of its target batch."""
         self._pending.append({name: loss.detach() for name, loss in losses.items()})
         self._counts = self._counts + torch.bincount(labels, minlength=self.num_classes)
-        if len(self._pending) == INTERVAL:
+        if len(self._pending) == INTERVAL or time.perf_counter() - self._read_at > SECONDS:
             self.read()
 
     def read(self) -> None:
@@ -59,7 +67,11 @@ class EpochLog:
                 raise diverged(self.settings, self.epoch, what)
             for name, value in step.items():
                 self.means[name] = self.means.get(name, 0.0) + value / self.settings.steps_per_epoch
+        self._steps += len(self._pending)
         self._pending.clear()
+        self._read_at = time.perf_counter()
+        share = self._steps / self.settings.steps_per_epoch
+        self.tell({name: value / share for name, value in self.means.items()})
 
     def record(self, training: Training, evaluation: Evaluation) -> dict[str, Any]:
         """The epoch's line in the metrics."""
@@ -76,7 +88,7 @@ class EpochLog:
             "weight": weights,
             **objective.metrics(),
             "pseudo_label_distribution": [round(float(share), 6) for share in counts / counts.sum()],
-            "target_head_source_error": round(target_head_error(*training.memory.stacked(), self.num_classes), 6),
+            "batch_target_head_error": round(target_head_error(*training.memory.stacked(), self.num_classes), 6),
         }
         if oracle := evaluation.figures(oracle=True):
             record["oracle"] = oracle

@@ -16,13 +16,13 @@ Every file is written aside and renamed, so that each is whole at any moment.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cst.config import Config, Settings, load_config
-from cst.files import reading, write_aside, write_text_aside
+from cst.files import check_place, lies_in, reading, write_aside, write_text_aside
 
 LOCK = ".lock"
 CHECKPOINT = ("epochs", "objective", "optimizer", "memory", "data")
@@ -39,6 +39,32 @@ class Run:
         self.weights_file = self.folder / "model.safetensors"
         self.earlier_weights_file = self.folder / "model.pt"
         self.result_file = self.folder / "result.json"
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All that a run writes, but for its tokenizer."""
+        return (
+            *(self.config_file, self.metrics_file, self.checkpoint_file, self.result_file),
+            *(self.folder / "model.json", self.weights_file, self.earlier_weights_file),
+        )
+
+    def check_place(self, data: Iterable[Path | None] = ()) -> None:
+        """Refuse a folder that cannot be written, that lies among the data, or whose files are not a run's."""
+        for origin in data:
+            if origin is None:
+                continue
+            if lies_in(self.folder, origin):
+                raise ValueError(f"out={self.folder} lies in the data {origin}: choose a folder outside of it.")
+            if origin.exists() and origin.resolve().parent == self.folder.resolve():
+                inside = self.folder / "run"
+                raise ValueError(f"out={self.folder} is where {origin} lies: choose a folder of its own, {inside} say.")
+        check_place(self.folder, "out=")
+        others = [file for file in self.files if file.exists()]
+        if others and not self.config_file.exists():
+            raise ValueError(
+                f"out={self.folder} has a file {others[0].name} but holds no run, which would replace it: choose "
+                "another folder."
+            )
 
     @classmethod
     def open(cls, folder: Path) -> Run:
@@ -75,8 +101,7 @@ class Run:
             )
 
     def _clear(self) -> None:
-        files = (self.metrics_file, self.checkpoint_file, self.result_file, self.weights_file)
-        for old in (*files, self.earlier_weights_file, *self.folder.glob(".*.partial")):
+        for old in (*self.files, *self.folder.glob(".*.partial")):
             old.unlink(missing_ok=True)
 
     @contextmanager

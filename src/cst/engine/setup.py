@@ -159,7 +159,7 @@ def set_up(
         task=reached,
         watched=subsample(reached, WATCHED),
         encoded=encoded,
-        columns=task.source.columns,
+        columns=tuple(column.name for column in task.source.columns),
         model=model,
         objective=objective,
         module=wrapped,

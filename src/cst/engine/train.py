@@ -45,13 +45,17 @@ def train(
         out: the run folder; ``config.out`` if not given.
         callbacks: who is told.
     """
+    folder = out or config.out
+    if folder and not resume:
+        Run(folder).check_place([config.source, config.target])
     settings, method = settle(config, task, method)
+    watching = [Logging(), *callbacks]
+    for callback in watching:
+        callback.on_settings(settings)
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
         training = set_up(task, settings, method, module, config.workers, config.cache)
-    watching = [Logging(), *callbacks]
     # The folder is made last, so that a mistake above leaves none, and kept until the result is there.
-    folder = out or config.out
     with Run.begun(folder, settings, resume, overwrite) if folder else nullcontext() as run:
         if run and settings.tensorboard:
             watching.append(TensorBoard(run.folder / "tensorboard"))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cst.config.defaults import PRETRAINED_IMAGES
+from cst.data.columns import Choice, Column, choose, encoded, telling_rows_apart
 from cst.data.domain import Domain, Reading, RowNames
 from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, read_columns, read_labels
+from cst.data.readers.tables import LABEL
 from cst.kinds.contract import MAYBE, NO, Kind, paths_or_texts
 
 if TYPE_CHECKING:
@@ -27,22 +29,24 @@ class ArrayEncoder:
     Attributes:
         shape: of one input.
         bytes_in: whether inputs come as bytes.
-        columns: names of the inputs, where they come from a table.
+        columns: of the table that the inputs come from, if they do.
         raw: hand them over as they are, to a network of the user's own.
     """
 
     shape: tuple[int, ...]
     bytes_in: bool
-    columns: tuple[str, ...]
+    columns: tuple[Column, ...]
     raw: bool
 
     def encode(self, items: Any, role: str = "new") -> Samples:
         """Checked samples, of the type and shape that the model takes."""
         import torch
 
-        from cst.data.arrays import in_columns, samples_from
+        from cst.data.arrays import samples_from
 
-        samples, bytes_in = samples_from(in_columns(items, self.columns, role), role, as_images=not self.raw)
+        if is_frame(items) and self.columns:
+            items, _ = inputs_of_frame(items, self.columns, role)
+        samples, bytes_in = samples_from(items, role, as_images=not self.raw)
         shape = tuple(samples.take(torch.tensor([0])).shape[1:])
         if bytes_in != self.bytes_in:
             raise ValueError(_other_type(self.bytes_in, role))
@@ -71,6 +75,7 @@ class Arrays(Kind):
     """Numbers in memory."""
 
     name, size_unit = "arrays", "values"
+    has_columns = True
 
     def usual(self, pretrained: bool) -> Mapping[str, Any]:
         """A pretrained image backbone learns slowly, whatever the images come from."""
@@ -89,26 +94,43 @@ class Arrays(Kind):
         return NO if paths_or_texts(items) else MAYBE
 
     def read_path(self, path: Path, reading: Reading) -> Domain:
-        """The columns of a table that are not the label, or the inputs of a NumPy file."""
+        """The columns of a table that are inputs, or the inputs of a NumPy file."""
         from cst.data.readers.arrays import read_arrays
-        from cst.data.readers.tables import matrix_of, number_columns
 
         if path.suffix.lower() in ARRAYS:
+            if reading.only or reading.drop:
+                raise ValueError(f"{path} has no columns with names: leave out columns= and drop=.")
             inputs, labels = read_arrays(path, reading)
             return Domain(self.name, inputs, RowNames(len(inputs)), labels)
-        columns = read_columns(path)
-        labels = read_labels(columns, path, reading)
-        names, numbering = number_columns(columns, reading.label)
-        names = reading.columns or names
-        matrix = matrix_of(columns, names, path)
-        notes = tuple(f"Column '{name}' of {path} is taken for row numbers and left out." for name in numbering)
-        return Domain(self.name, matrix, RowNames(len(matrix)), labels, columns=names, notes=notes)
+        table = read_columns(path)
+        labels = read_labels(table, path, reading)
+        chosen = self._chosen(table, str(path), reading, reading.label or LABEL)
+        matrix, gaps = encoded(table, chosen.columns, str(path), reading.fill)
+        inputs = {column.name for column in chosen.columns}
+        others = [name for name in table if reading.carry and name not in inputs]
+        carried = {name: table[name] for name in telling_rows_apart(table, others)}
+        notes = (*chosen.notes, *gaps)
+        return Domain(
+            self.name, matrix, RowNames(len(matrix)), labels, columns=chosen.columns, carried=carried, notes=notes
+        )
+
+    def _chosen(self, table: Mapping[str, Any], where: str, reading: Reading, label: str | None = None) -> Choice:
+        """The columns that an earlier reading chose, or those of a source."""
+        if reading.columns:
+            return Choice(reading.columns, ())
+        choice = choose(table, where, label, reading.only, reading.drop)
+        if not choice.columns:
+            reasons = " ".join(choice.notes[:1]) or "There is none beside the label."
+            raise ValueError(
+                f"{where[:1].upper()}{where[1:]} has no column of numbers or categories to learn from. {reasons}"
+            )
+        return choice
 
     def read_items(self, items: Any, reading: Reading) -> Domain:
         """Anything that has a length and holds numbers; the columns of a data frame go by name."""
         from torch.utils.data import Dataset, TensorDataset
 
-        from cst.data.arrays import columns_of, count_of, in_columns, no_inputs
+        from cst.data.arrays import count_of, no_inputs
 
         if isinstance(items, TensorDataset):
             items = items.tensors[0]
@@ -116,9 +138,14 @@ class Arrays(Kind):
             raise ValueError(
                 "target must be inputs alone: labels of the target, for evaluation, go into target_labels=."
             )
-        items = in_columns(items, reading.columns, reading.role)
-        columns = reading.columns or columns_of(items)
-        items = _as_array(items, reading.role) if hasattr(items, "iloc") else items
+        columns, notes = reading.columns, ()
+        if is_frame(items):
+            chosen = self._chosen(table_of_frame(items), f"the {reading.role}", reading)
+            columns = chosen.columns
+            items, gaps = inputs_of_frame(items, columns, reading.role, reading.fill)
+            notes = (*chosen.notes, *gaps)
+        elif reading.only or reading.drop:
+            raise ValueError("columns= and drop= name columns, which arrays do not have: give data frames.")
         if isinstance(items, Dataset):
             count = count_of(items, reading.role)
         else:
@@ -127,16 +154,18 @@ class Arrays(Kind):
             count = items.shape[0] if len(items.shape) else 0
         if not count:
             raise ValueError(no_inputs(reading.role))
-        return Domain(self.name, items, RowNames(count), columns=columns)
+        return Domain(self.name, items, RowNames(count), columns=columns, notes=notes)
 
     def encoding(self, domain: Domain, settings: Settings, raw: bool) -> dict[str, Any]:
         """Shape and type as the first sample has them."""
         encoder = _encoder_for(domain, raw)
-        return {**asdict(encoder), "shape": list(encoder.shape), "columns": list(encoder.columns)}
+        columns = [{**asdict(column), "categories": list(column.categories)} for column in encoder.columns]
+        return {**asdict(encoder), "shape": list(encoder.shape), "columns": columns}
 
     def encoder(self, encoding: Mapping[str, Any], backbone: str, home: Path | None) -> ArrayEncoder:
         """Numbers of that shape and type."""
-        return ArrayEncoder(tuple(encoding["shape"]), encoding["bytes_in"], tuple(encoding["columns"]), encoding["raw"])
+        columns = tuple(map(Column.of, encoding["columns"]))
+        return ArrayEncoder(tuple(encoding["shape"]), encoding["bytes_in"], columns, encoding["raw"])
 
     @property
     def augmentations(self) -> Augmentations:
@@ -182,6 +211,27 @@ def _encoder_for(domain: Domain, raw: bool) -> ArrayEncoder:
 
     shape, bytes_in = shape_and_type(domain.items, "source", as_images=not raw)
     return ArrayEncoder(shape, bytes_in, domain.columns, raw)
+
+
+def is_frame(items: Any) -> bool:
+    """Whether inputs are a data frame, whose columns have names."""
+    return hasattr(items, "iloc") and hasattr(items, "columns")
+
+
+def table_of_frame(frame: Any) -> dict[str, list[Any]]:
+    """Every column of a data frame."""
+    return {str(name): frame[name].tolist() for name in frame.columns}
+
+
+def inputs_of_frame(frame: Any, columns: Sequence[Column], role: str, fill: bool = True) -> tuple[Any, Any]:
+    """The inputs that a data frame holds, in the order of training, and what to say of its gaps."""
+    from cst.data.arrays import in_columns
+
+    frame = in_columns(frame, tuple(column.name for column in columns), role)
+    plain = not any(column.categories for column in columns) and not frame.isna().any(axis=None)
+    if plain and all(kind.kind in "biuf" for kind in frame.dtypes):
+        return _as_array(frame, role), ()
+    return encoded(table_of_frame(frame), columns, f"the {role}", fill)
 
 
 def _is_pair(items: Any) -> bool:

@@ -52,6 +52,8 @@ class Kind(ABC):
     """Settings that mean something for this kind only."""
     reads_column: bool = False
     """Whether a column of a table must be named to find such data in it."""
+    has_columns: bool = False
+    """Whether columns of a table can be chosen as inputs."""
 
     def usual(self, pretrained: bool) -> Mapping[str, Any]:
         """Settings that differ from those of `cst.config.defaults.ALWAYS`, with a pretrained backbone or another."""

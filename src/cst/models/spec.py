@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from cst.config import Settings
+from cst.data.columns import Column
 from cst.data.samples import Samples
 from cst.data.task import EncodedTask, Labelled, Oracle, Task
 from cst.files import reading, write_text_aside
@@ -84,6 +85,11 @@ class ModelSpec:
         """What makes samples of raw items."""
         kind: Kind = KINDS[self.kind]
         return kind.encoder(self.encoding, self.backbone, self.home)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Of the table that the inputs come from, if they do."""
+        return tuple(getattr(self.encoder, "columns", ()))
 
     def encode(self, task: Task) -> EncodedTask:
         """A task as the model takes it."""

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cst.config import Config
+    from cst.data.columns import Column
     from cst.data.task import Task
 
 
-def load_task(config: Config, columns: tuple[str, ...] = ()) -> Task:
+def load_task(config: Config, columns: tuple[Column, ...] = ()) -> Task:
     """The task that a configuration names; ``columns`` are those of an earlier run, whose model is to take the data."""
     from cst.config.options import OWN_DATA
 

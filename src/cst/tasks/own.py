@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from cst.config.options import ARRAYS, LISTS, OWN_DATA, Config
+from cst.data.columns import Column
 from cst.data.domain import Domain, Reading
+from cst.data.labels import check_classes
 from cst.data.readers import ARRAYS as ARRAY_FILES
 from cst.data.readers import TABLES, is_saved_dataset
 from cst.data.task import Task, make_task, same_kind
@@ -18,17 +20,28 @@ from cst.kinds import KINDS, kind_of_path, read_items, read_path
 FOLDERS = "folders"
 
 
-def own_domains(config: Config, columns: tuple[str, ...] = ()) -> tuple[Domain, Domain, list[Any] | None]:
+def own_domains(config: Config, columns: tuple[Column, ...] = ()) -> tuple[Domain, Domain, list[Any] | None]:
     """Source, target, and the target's labels where there are any."""
     if config.source is None or config.target is None:
         raise ValueError("This run was trained on data of your own: name them with source= and target=.")
-    reading = Reading(config.text, config.label, columns=columns, strict=config.strict)
+    only, drop = config.columns or (), config.drop or ()
+    reading = Reading(
+        config.text,
+        config.label,
+        columns=columns,
+        only=only,
+        drop=drop,
+        strict=config.strict,
+        fill=not config.strict,
+    )
     kind, other = (kind_of_path(path, reading) for path in (config.source, config.target))
     same_kind(kind.name, other.name)
+    if (only or drop) and not kind.has_columns:
+        raise ValueError(f"columns= and drop= choose numbers of a table, but the data are {kind.name}: leave them out.")
     if config.source.is_dir() and config.source.resolve() in config.target.resolve().parents:
         raise ValueError(f"The target {config.target} lies in the source, as a class of it: move it out of there.")
     source = kind.read_path(config.source, reading)
-    if config.target_labels in source.columns:
+    if config.target_labels in [column.name for column in source.columns]:
         raise ValueError(
             f"target_labels={config.target_labels}: the source has this column too, as an input; drop it there."
         )
@@ -37,21 +50,27 @@ def own_domains(config: Config, columns: tuple[str, ...] = ()) -> tuple[Domain, 
     return source, target, truth
 
 
-def own_task(config: Config, columns: tuple[str, ...] = ()) -> Task:
+def own_task(config: Config, columns: tuple[Column, ...] = ()) -> Task:
     """Source and target as the configuration names them."""
     source, target, truth = own_domains(config, columns)
     return make_task(OWN_DATA, source, target, truth)
 
 
-def task_in_memory(source: Any, target: Any, target_labels: Any = None) -> Task:
-    """A task of ``source = (inputs, labels)`` or a dataset of pairs, and ``target`` inputs or a dataset."""
+def task_in_memory(
+    source: Any, target: Any, target_labels: Any = None, only: Sequence[str] = (), drop: Sequence[str] = ()
+) -> Task:
+    """A task of ``source = (inputs, labels)`` or a dataset of pairs, and ``target`` inputs or a dataset.
+
+    Of data frames, ``only`` names the columns that are inputs and ``drop`` those that are none.
+    """
     if isinstance(target, str | os.PathLike):
         raise ValueError("target is a path, so source must be one too.")
     inputs, labels = _split(source)
-    first = read_items(inputs, Reading(role="source"))
+    first = read_items(inputs, Reading(role="source", only=tuple(only), drop=tuple(drop)))
     second = read_items(target, Reading(role="target", columns=first.columns))
     if labels is None:
         raise ValueError("The source has no labels: give one label for each input.")
+    check_classes(labels)
     first = replace(first, labels=labels)
     return make_task(LISTS if isinstance(first.items, list) else ARRAYS, first, second, target_labels)
 
@@ -88,7 +107,7 @@ def target_labels(named: str, config: Config, target: Domain) -> list[Any]:
 
         return _as_many(load_labels(Path(named)).tolist(), target, named)
     if Path(named).suffix.lower() in TABLES:
-        return _of_table(Path(named), target)
+        return _of_table(Path(named), target, config)
     if files:
         raise ValueError(
             f"target_labels={named}: for a folder of images give 'folders' or a .csv with the columns file and label."
@@ -107,11 +126,12 @@ def _of_folders(names: Sequence[str], path: Path) -> list[str | None]:
     return [class_called(name.partition("/")[0]) if "/" in name else None for name in names]
 
 
-def _of_table(path: Path, target: Domain) -> list[Any]:
-    from cst.data.readers.tables import columns_of, labels_of
+def _of_table(path: Path, target: Domain, config: Config) -> list[Any]:
+    from cst.data.readers.tables import LABEL, columns_of, labels_of
 
     columns = columns_of(path)
-    labels = labels_of(columns, path, None, "the header 'label'", gaps=True)
+    named = config.label_column or (config.label if config.label in columns else LABEL)
+    labels = labels_of(columns, path, named, "label_column=", gaps=True)
     unit = KINDS[target.kind].unit
     which = "file" if "file" in columns else unit  # as in what 'cst predict' writes
     if which not in columns and unit == "file":

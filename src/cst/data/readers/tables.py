@@ -1,4 +1,4 @@
-"""Tables: CSV, TSV, JSON lines, Parquet. A column of text, or columns of numbers, and a column of labels."""
+"""Tables: CSV, TSV, JSON lines, Parquet, as columns; one of text, one of labels."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cst.data.values import is_gap, whole_characters
+from cst.data.values import is_gap, is_missing, whole_characters
 from cst.extras import missing
 
 Columns = Mapping[str, list[Any]]
 
 LABEL = "label"
-_ROW_NUMBERS = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")
-"""What pandas calls an index that it wrote beside the columns."""
 
 
 class ColumnsOnDisk(Columns):
@@ -40,12 +38,6 @@ class ColumnsOnDisk(Columns):
         return len(self.names)
 
 
-def number_columns(columns: Columns, label: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns that may be inputs, and those that only number the rows."""
-    numbering = tuple(name for name in columns if _ROW_NUMBERS.fullmatch(name))
-    return tuple(name for name in columns if name not in (*numbering, label or LABEL)), numbering
-
-
 def texts_of(columns: Columns, path: Path, name: str) -> list[str]:
     """A column of text, nothing where a cell is empty; bytes are read as UTF-8, numbers as they are written."""
     texts = []
@@ -60,55 +52,26 @@ def texts_of(columns: Columns, path: Path, name: str) -> list[str]:
 
 def labels_of(columns: Columns, path: Path, label: str | None, option: str, gaps: bool = False) -> list[Any]:
     """The column of labels, None for a gap where those are allowed; spaces around a label are none of it."""
-    values = [None if _is_empty(value) else value for value in _column(columns, label or LABEL, path, option)]
-    empty = next((row for row, value in enumerate(values) if value is None), None)
-    if empty is not None and not gaps:
-        raise ValueError(f"{path}, row {empty}: column '{label or LABEL}' is empty; every row of it needs a label.")
-    return [value.strip() if isinstance(value, str) else value for value in values]
+    cells = _column(columns, label or LABEL, path, option)
+    row = next((row for row, cell in enumerate(cells) if is_missing(cell)), None)
+    if row is not None and not gaps:
+        where = f"{path}, row {row}: column '{label or LABEL}'"
+        if _is_empty(cells[row]):
+            raise ValueError(f"{where} is empty; every row of it needs a label.")
+        raise ValueError(f"{where} holds '{cells[row]}', which stands for a missing label; drop the row, or rename it.")
+    return [None if is_missing(cell) else cell.strip() if isinstance(cell, str) else cell for cell in cells]
 
 
 def _column(columns: Columns, name: str, path: Path, option: str) -> list[Any]:
     if name not in columns:
-        raise ValueError(f"{path} has no column '{name}' (it has {', '.join(columns)}): {_advice(option)}.")
+        raise ValueError(
+            f"{path} has no column '{name}' (it has {', '.join(columns)}): name one of them with {option}."
+        )
     return columns[name]
-
-
-def _advice(option: str) -> str:
-    return f"name one of them with {option}" if option else "both domains need the same inputs"
 
 
 def _is_empty(value: Any) -> bool:
     return is_gap(value) or (isinstance(value, str) and not value.strip())
-
-
-def matrix_of(columns: Columns, names: Sequence[str], path: Path) -> Any:
-    """Columns of numbers as an array [rows, columns]."""
-    import numpy as np
-
-    rows = []
-    for name in names:
-        values = _column(columns, name, path, "")
-        try:
-            rows.append([float(value) for value in values])
-        except (TypeError, ValueError, OverflowError):
-            wrong = next(row for row, value in enumerate(values) if not _is_number(value))
-            where = f"{path}, row {wrong}: column '{name}'"
-            if _is_empty(values[wrong]):
-                raise ValueError(f"{where} is empty; fill it in, or drop the row or the column.") from None
-            comma = re.fullmatch(r"\s*[-+]?\d*,\d+\s*", str(values[wrong]))
-            advice = "write decimal points" if comma else "drop the column, or name a column of text with text="
-            raise ValueError(f"{where} holds {reprlib.repr(values[wrong])}, which is no number; {advice}.") from None
-    if not rows:
-        raise ValueError(f"{path} has no columns of numbers beside the label: name a column of text with text=.")
-    return np.ascontiguousarray(np.asarray(rows, dtype=np.float32).T)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
 
 
 def columns_of(path: Path) -> Columns:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from cst.files import write_aside
 from cst.theory.hard_case.distributions import SOURCE, TARGET, labels
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def hard_case_figure(path: Path, seed: int = 0) -> None:
         _draw(panel, points, coordinate, generator)
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    figure.savefig(path, dpi=130)
+    write_aside(path, lambda aside: figure.savefig(aside, dpi=130, format="png"))
 
 
 def _draw(panel: Axes, points: Tensor, coordinate: int, generator: torch.Generator) -> None:
