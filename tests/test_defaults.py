@@ -24,7 +24,7 @@ def filled(kind, **values):
 def test_each_kind_has_its_own_defaults():
     arrays, images, small, text = (
         filled("arrays"),
-        filled("images"),
+        filled("images", device="cuda"),
         filled("images", backbone="cnn"),
         filled("text"),
     )
@@ -32,6 +32,24 @@ def test_each_kind_has_its_own_defaults():
     assert (images.backbone, images.lr, images.backbone_lr, images.image_size) == ("efficientnet-lite0", 0.01, 0.1, 224)
     assert (small.lr, small.backbone_lr, small.image_size, small.augment) == (0.02, 1.0, 32, "mild")
     assert (text.backbone, text.lr, text.optimizer, text.epochs) == ("minilm", 1e-3, "adamw", 3)
+
+
+def test_photos_are_adapted_the_quick_way_on_a_cpu_unless_somebody_says_otherwise():
+    def way(**values):
+        settings = filled("images", **{"device": "cpu", **values})
+        return settings.freeze, settings.augment, settings.image_size
+
+    quick, whole = (12, "none", 160), (0, "mild", 224)
+    assert way() == quick
+    assert way(image_size=96) == (12, "none", 96)
+    assert way(backbone="resnet50") == (14, "none", 160)
+    assert way(device="cuda") == whole
+    assert way(augment="mild") == way(freeze=0) == whole
+    assert way(method="fixmatch") == way(method="vat") == whole  # they look at the inputs themselves
+    assert way(backbone="cnn") == (0, "mild", 32)
+    assert way(weights="none") == whole
+    assert way(recipe="paper/office-home") == whole
+    assert settle(Config(device="cpu"), task("images"), custom=True)[0].freeze == 0
 
 
 def test_precedence():

@@ -29,11 +29,12 @@ def kind_of(recipe):
     return "text" if recipe in ("paper/sentiment", "cst/reviews") else "images"
 
 
+HERE = Path(__file__).parent
 CASES = [(kind_of(recipe), {"recipe": recipe}) for recipe in RECIPES]
 CASES += [("arrays", {"recipe": "cst/digits"}), ("arrays", {}), ("images", {"backbone": "cnn"}), ("text", {})]
 CASES += [
     ("arrays", {"lr": 0.5, "weight": {"source": 2}, "option": {}, "batch_size": 7, "steps_per_epoch": 3}),
-    ("arrays", {"source": Path("a.npz"), "target": Path("b.npz"), "label": "y", "weights": "none", "freeze": 0}),
+    ("arrays", {"source": HERE / "a.npz", "target": HERE / "b.npz", "label": "y", "weights": "none", "freeze": 0}),
 ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cst.data.domain import Domain, some
-from cst.data.labels import encode_labels, known_labels, label_array, missing
+from cst.data.labels import check_classes, encode_labels, known_labels, label_array, missing
 from cst.data.task import same_kind
 from cst.kinds import KINDS
 
@@ -53,6 +53,8 @@ def refusals(source: Domain, target: Domain, target_labels: Sequence[Any] | None
             sentences.append(f"The {role} has one sample only: a batch needs at least two.")
     try:
         _, classes = encode_labels(source.labels)
+        if KINDS[source.kind].unit == "row":
+            check_classes(source.labels)
         if target_labels is not None:
             known_labels(target_labels, classes, len(target))
     except ValueError as error:

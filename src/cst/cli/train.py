@@ -14,7 +14,10 @@ from cst.cli.output import check_outputs, print_columns
 from cst.config import Config
 from cst.config.options import load_options
 
-FREE = ("resume", "json", "data_root", "workers", "cache", "source", "target", "target_labels")
+FREE = (
+    *("resume", "json", "data_root", "workers", "cache", "keep_checkpoint"),
+    *("source", "target", "target_labels", "label_column"),
+)
 """What may be said of a run that goes on."""
 
 
@@ -42,7 +45,9 @@ class Train(Config):
             raise ValueError(
                 f"--resume {folder} continues the run as it was configured: leave out {', '.join(others)}."
             )
-        return cls(**{**_options(Run.open(folder).config_file), "out": folder, **flags})
+        run = Run.open(folder)
+        _ = run.config  # which refuses a file that is not whole
+        return cls(**{**_options(run.config_file), "out": folder, **flags})
 
     @staticmethod
     def defaults() -> dict[str, str]:
@@ -74,7 +79,8 @@ class Train(Config):
                 for note in task.notes:
                     say(note)
                 print_columns(column_figures(task.source, task.target))
-                adapted = train(task, self, method, resume=self.resume is not None, out=folder, callbacks=showing)
+                going_on = self.resume is not None
+                adapted = train(task, self, method, resume=going_on, out=folder, callbacks=showing, tell=say)
         except KeyboardInterrupt:
             begun = Run(folder).config_file.is_file()
             raise KeyboardInterrupt(f"continue with 'cst train --resume {folder}'" if begun else "") from None

@@ -34,6 +34,9 @@ OWN_DATA = "own-data"
 ARRAYS, LISTS = IN_MEMORY = ("arrays", "lists")
 """What the task is called when Python was given the data themselves."""
 
+VERSIONS = ("format", "cst", "torch")
+"""What the file of a run says of who wrote it."""
+
 OF_OWN_DATA = ("text", "label", "target_labels", "label_column", "columns", "drop")
 """What can be said of data of one's own only."""
 
@@ -46,7 +49,7 @@ NOT_NEGATIVE = (
 )
 PATHS = ("out", "data_root", "source", "target", "cache")
 
-OF_THE_MACHINE = ("out", "data_root", "workers", "cache")
+OF_THE_MACHINE = ("out", "data_root", "workers", "cache", "keep_checkpoint")
 """Fields that a run folder leaves out: they belong to the machine, not to the run."""
 
 
@@ -155,6 +158,8 @@ class Config:
     """Folder in which outputs of frozen layers are kept for other runs."""
     data_root: Path | None = None
     """Folder of datasets for tasks that read files; CST_DATA if not given."""
+    keep_checkpoint: bool = False
+    """Keep the whole checkpoint of a finished run, about three times as large as the model."""
     out: Path | None = None
     """The run folder."""
 
@@ -255,7 +260,7 @@ def load_options(path: Path) -> dict[str, Any]:
         values = {}
     if not isinstance(values, dict):
         raise ValueError(f"{path} must hold one option a line, such as 'epochs: 20', not a {type(values).__name__}.")
-    return values
+    return {name: value for name, value in values.items() if name not in VERSIONS}
 
 
 def as_names(name: str, values: Any) -> tuple[str, ...] | None:

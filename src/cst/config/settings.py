@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,12 @@ from typing import Any
 from cst.config.defaults import ALWAYS
 from cst.config.options import Config, load_config, name_of_data
 from cst.config.recipes import find_recipe
-from cst.files import write_text_aside
+from cst.files import reading, write_text_aside
 from cst.grammar import adjusted
 from cst.methods import Method
 
+FORMAT = 4
+"""Of run folders and saved models; earlier formats are read as well."""
 OF_THE_DATA = (
     *("task", "source", "target", "text", "label", "target_labels", "label_column"),
     *("columns", "drop", "strict", "resample"),
@@ -73,16 +75,17 @@ class Settings:
         return {**{name: _plain(value) for name, value in self.data.items()}, **values}
 
     def save(self, path: Path) -> None:
-        """Write them as YAML."""
+        """Write them as YAML, and who wrote them."""
         import yaml
 
-        write_text_aside(path, yaml.safe_dump(self.to_dict(), sort_keys=False))
+        write_text_aside(path, yaml.safe_dump({**versions(), **self.to_dict()}, sort_keys=False))
 
     @classmethod
     def load(cls, path: Path) -> Settings:
-        """The settings that a run keeps; what an earlier version left open is as usual."""
-        config = load_config(path)
+        """The settings that a run keeps, all of them; what an earlier version left open is as usual."""
         names = [item.name for item in dataclasses.fields(cls) if item.name != "data"]
+        _check_whole(path, (*OF_THE_DATA, *names))
+        config = load_config(path)
         values = {name: _or_usual(name, getattr(config, name)) for name in names}
         return cls(data={name: getattr(config, name) for name in OF_THE_DATA}, **values)
 
@@ -93,6 +96,32 @@ class Settings:
             for settings in (self, other)
         )
         return [f"{name} was {theirs[name]}, now {ours[name]}" for name in ours if ours[name] != theirs[name]]
+
+
+def versions() -> dict[str, Any]:
+    """What a run folder says of who wrote it."""
+    from importlib.metadata import version
+
+    from cst import __version__
+
+    return {"format": FORMAT, "cst": __version__, "torch": version("torch")}
+
+
+def _check_whole(path: Path, names: Sequence[str]) -> None:
+    """Refuse the file of a run that was cut short, or that a later version wrote."""
+    import yaml
+
+    if not path.is_file():
+        raise ValueError(f"There is no configuration file at {path}.")
+    with reading(path):
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        number = values.get("format", 0)
+        absent = [name for name in names if name not in values] if number else []
+        later = number > FORMAT
+    if later:
+        raise ValueError(f"{path} has format {number}, but this cst reads formats up to {FORMAT}: update it.")
+    if absent:
+        raise ValueError(f"{path} has no '{absent[0]}', so it is not whole: restore it or start a new run.")
 
 
 def resolve(
@@ -137,7 +166,8 @@ def resolve(
             f"warmup_epochs={values['warmup_epochs']:g} leaves none of the {values['epochs']} epochs to adapt in: "
             "lower it."
         )
-    data = {**{name: getattr(config, name) for name in OF_THE_DATA}, "task": config.task_name}
+    data = {**{name: _from_anywhere(getattr(config, name)) for name in OF_THE_DATA}, "task": config.task_name}
+    values["weights"] = _from_anywhere(values["weights"])
     settings = Settings(
         data=data, method=config.method, recipe=config.recipe or "", weight=weight, option=option, **values
     )
@@ -148,6 +178,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, Path) else value
+
+
+def _from_anywhere(value: Any) -> Any:
+    """A path that leads to the same file from any working directory; other values as they are."""
+    if isinstance(value, Path):
+        return value.absolute()
+    return str(Path(value).absolute()) if isinstance(value, str) and _is_file(value) else value
+
+
+def _is_file(text: str) -> bool:
+    """Whether a text names a file; a column may have any name."""
+    return bool(Path(text).suffix) and Path(text).is_file()
 
 
 def _or_usual(name: str, value: Any) -> Any:

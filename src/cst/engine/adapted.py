@@ -21,7 +21,7 @@ from cst.kinds import KINDS, kind_of_path
 from cst.kinds.contract import Kind
 from cst.models.backbones import CUSTOM
 from cst.models.model import Model
-from cst.models.spec import ModelSpec
+from cst.models.spec import FILE, ModelSpec
 
 
 class Adapted:
@@ -127,17 +127,28 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
         hint = f"finish it first with 'cst train --resume {folder}'." if unfinished else "name a finished run."
         raise ValueError(f"{folder} holds no adapted model: {hint}")
     weights = run.load_weights()
+    broken = next((name for name, value in weights.items() if not torch.isfinite(value).all()), None)
+    if broken is not None:
+        raise ValueError(f"The weights in {folder} are not all numbers ('{broken}'): restore them, or train anew.")
     spec = ModelSpec.load(run.folder)
+    settings = run.settings
     if spec.backbone == CUSTOM and backbone is None:
         raise ValueError(
             f"The model in {folder} has a backbone of your own: pass it, as load(folder, backbone=module)."
         )
-    with torch.random.fork_rng():
-        model = spec.build(backbone)
+    try:
+        with torch.random.fork_rng():
+            model = spec.build(backbone)
+    except (ValueError, OSError, ImportError):
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"{run.folder / FILE} describes no network that can be built ({type(error).__name__}): restore it."
+        ) from None
     try:
         model.load_state_dict(weights)
     except RuntimeError:
         raise ValueError(
             f"The weights in {folder} do not fit this backbone: pass the one it was trained with."
         ) from None
-    return Adapted(model, run.settings, run.history())
+    return Adapted(model, settings, run.history())

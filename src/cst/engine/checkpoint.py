@@ -29,6 +29,9 @@ def restore(run: Run, training: Training) -> list[dict[str, Any]]:
     changed = [key for key, value in state["data"].items() if training.identity[key] != value]
     if changed:
         raise ValueError(f"{run.folder} began with other data ({' and '.join(changed)} differ): resume it with those.")
+    if "objective" not in state:  # the run is finished
+        training.model.load_state_dict(run.load_weights())
+        return run.rewind(state["epochs"])
     try:
         training.objective.load_state_dict(state["objective"])
     except RuntimeError:

@@ -82,7 +82,7 @@ class Progress(Callback):
         self._end_stage()
         if self.bar:
             self.bar.update(self.job, completed=step, note=self._note(self._room()))
-        elif time.monotonic() - self.said > QUIET:
+        elif time.monotonic() - self.said > QUIET or (step == self.first + 2 and self._seconds_left() > QUIET):
             self._say()
 
     def on_losses(self, losses: dict[str, float]) -> None:
@@ -160,14 +160,16 @@ class Progress(Callback):
         epoch = max(1, -(-self.step * self.epochs // self.total))
         parts = [f"epoch {epoch}/{self.epochs}"]
         parts += [f"loss {self.loss:.3f}"] if self.loss is not None else []
-        ran = self.step - self.first
-        if ran > 1 and self.step < self.total:
-            seconds = (time.monotonic() - self.began) / (ran + 1) * (self.total - self.step)
-            parts.append(f"{duration(seconds)} left")
+        if self.step > self.first + 1 and self.step < self.total:
+            parts.append(f"{duration(self._seconds_left())} left")
         for part in self.last:
             if len("  ".join([*parts, part])) <= room:
                 parts.append(part)
         return "  ".join(parts)
+
+    def _seconds_left(self) -> float:
+        ran = self.step - self.first + 1
+        return (time.monotonic() - self.began) / ran * (self.total - self.step)
 
     def _say(self) -> None:
         self._print(self._note(200))

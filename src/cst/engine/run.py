@@ -26,6 +26,8 @@ from cst.files import check_place, lies_in, reading, write_aside, write_text_asi
 
 LOCK = ".lock"
 CHECKPOINT = ("epochs", "objective", "optimizer", "memory", "data")
+FINISHED = ("epochs", "data")
+"""What a finished run keeps of its checkpoint: to know its data again."""
 
 
 class Run:
@@ -138,6 +140,7 @@ class Run:
     @property
     def config(self) -> Config:
         """What the run was started with, complete, to start or to go on with."""
+        _ = self.settings  # which refuses a file that is not whole
         return load_config(self.config_file)
 
     @property
@@ -182,7 +185,13 @@ class Run:
                 f"{self.checkpoint_file} is of an earlier version of cst: finish the run with that one, or begin anew."
             )
         with reading(self.checkpoint_file):
-            return {key: state[key] for key in CHECKPOINT}
+            return {key: state[key] for key in (FINISHED if set(state) == set(FINISHED) else CHECKPOINT)}
+
+    def shorten_checkpoint(self) -> None:
+        """Keep of the checkpoint of a finished run what tells its data; the weights lie beside it."""
+        state = self.load_checkpoint()
+        if state is not None:
+            self.save_checkpoint({key: state[key] for key in FINISHED})
 
     def save_weights(self, weights: dict[str, Any]) -> None:
         """Write the model's weights; names that share a tensor get one each."""

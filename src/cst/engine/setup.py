@@ -30,6 +30,7 @@ from cst.models.model import Model, Standardize
 from cst.models.pretrained import is_image_backbone
 from cst.models.spec import ModelSpec
 from cst.sampling.rules import Uniform
+from cst.terms import TERMS
 from cst.updates.contract import Update
 
 GATHERED = 1024
@@ -90,16 +91,49 @@ class Training:
         return Evaluation(self.model, self.watched, self.workers)
 
 
-def settle(config: Config, task: Task, method: Method | None = None) -> tuple[Settings, Method]:
-    """What the run goes by: the user's word, completed for these data."""
+def settle(config: Config, task: Task, method: Method | None = None, custom: bool = False) -> tuple[Settings, Method]:
+    """What the run goes by: the user's word, completed for these data; ``custom`` if the backbone is the user's own."""
     kind = KINDS[task.kind]
-    return resolve(
-        config,
-        method or parse_method(config.method),
-        task.kind,
-        lambda backbone: {"backbone": kind.backbone, **kind.usual(is_pretrained(backbone))},
-        only_for(),
-        (len(task.source), len(task.target)),
+    method = method or parse_method(config.method)
+    quick = not custom and _may_be_quick(config, method)
+
+    def usual(backbone: str) -> dict[str, Any]:
+        settings = {"backbone": kind.backbone, **kind.usual(is_pretrained(backbone))}
+        return {**settings, **kind.quick(backbone)} if quick else settings
+
+    sizes = (len(task.source), len(task.target))
+    return resolve(config, method, task.kind, usual, only_for(), sizes)
+
+
+def _may_be_quick(config: Config, method: Method) -> bool:
+    """Whether lower layers can stay as they are, on a CPU, where nobody has said otherwise or needs other inputs."""
+    said = [
+        config.recipe,
+        config.freeze,
+        config.augment,
+        config.weights,
+        *map(method.defaults.get, ("freeze", "augment")),
+    ]
+    if any(word is not None for word in said) or not _on_cpu(config.device):
+        return False
+    terms = (part.term or TERMS[part.name] for part in method.terms)
+    return not any(term.augments or term.perturbs for term in terms)
+
+
+def _on_cpu(device: str | None) -> bool:
+    if device in (None, "auto"):
+        return not (torch.cuda.is_available() or torch.backends.mps.is_available())
+    return device == "cpu"
+
+
+def quick_note(config: Config, settings: Settings) -> str:
+    """What was chosen for want of an accelerator, or an empty text."""
+    if not settings.freeze or config.freeze is not None or config.recipe is not None:
+        return ""
+    return (
+        f"On a CPU the lower {settings.freeze} layers of {settings.backbone} stay as they were pretrained and their "
+        f"outputs are computed once, of images that are not augmented, {settings.image_size} pixels wide: freeze=0 and "
+        "augment=mild train all of it, many times slower."
     )
 
 

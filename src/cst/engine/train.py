@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from cst.engine.evaluation import evaluate
 from cst.engine.loop import fit
 from cst.engine.records import diverged
 from cst.engine.run import Run
-from cst.engine.setup import set_up, settle
+from cst.engine.setup import quick_note, set_up, settle
 from cst.methods import Method
 
 
@@ -30,6 +31,7 @@ def train(
     overwrite: bool = False,
     out: Path | None = None,
     callbacks: Sequence[Callback] = (),
+    tell: Callable[[str], None] = warnings.warn,
 ) -> Adapted:
     """Train, or go on training, and return the adapted model.
 
@@ -43,12 +45,15 @@ def train(
         resume: go on with the run in ``out``.
         overwrite: replace a run that lies there.
         out: the run folder; ``config.out`` if not given.
-        callbacks: who is told.
+        callbacks: who is told of steps and epochs.
+        tell: takes sentences that the user should know.
     """
     folder = out or config.out
     if folder and not resume:
         Run(folder).check_place([config.source, config.target])
-    settings, method = settle(config, task, method)
+    settings, method = settle(config, task, method, custom=module is not None)
+    if note := quick_note(config, settings):
+        tell(note)
     watching = [Logging(), *callbacks]
     for callback in watching:
         callback.on_settings(settings)
@@ -72,4 +77,6 @@ def train(
                 raise diverged(settings, settings.epochs - 1, "the weights are not finite") from None
             adapted.save(run.folder)
             run.save_result(result)
+            if not config.keep_checkpoint:
+                run.shorten_checkpoint()
     return adapted

@@ -59,6 +59,10 @@ class Kind(ABC):
         """Settings that differ from those of `cst.config.defaults.ALWAYS`, with a pretrained backbone or another."""
         return {}
 
+    def quick(self, backbone: str) -> Mapping[str, Any]:
+        """Settings on top of the usual ones with which a backbone can be adapted on a CPU in bearable time."""
+        return {}
+
     def claims_path(self, path: Path, reading: Reading) -> int:
         """Whether a file or folder holds such data: `NO`, `MAYBE` or `SURELY`."""
         return NO

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cst.data.images import ImageFiles
     from cst.data.readers.folders import FileType
 
+LOWER = {"efficientnet-lite0": 12, "resnet50": 14, "resnet101": 31}
+"""Layers below the last stages of each backbone, which hold little of a domain."""
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
 
 
@@ -66,6 +68,10 @@ class Images(Kind):
     def usual(self, pretrained: bool) -> Mapping[str, Any]:
         """A pretrained backbone learns slowly; files are augmented where they are read."""
         return {**(PRETRAINED_IMAGES if pretrained else {}), "augment": "mild"}
+
+    def quick(self, backbone: str) -> Mapping[str, Any]:
+        """Only the upper layers learn, from outputs of the lower ones that are computed once."""
+        return {"freeze": LOWER[backbone], "augment": "none", "image_size": 160} if backbone in LOWER else {}
 
     def claims_path(self, path: Path, reading: Reading) -> int:
         """A folder, a picture, or a saved dataset with an image column, if no column of text is named."""

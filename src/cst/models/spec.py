@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
 
 from torch import Tensor, nn
 
 from cst.config import Settings
+from cst.config.options import VERSIONS
+from cst.config.settings import FORMAT, versions
 from cst.data.columns import Column
 from cst.data.samples import Samples
 from cst.data.task import EncodedTask, Labelled, Oracle, Task
@@ -26,8 +28,6 @@ from cst.models.parts import Parts
 if TYPE_CHECKING:
     from cst.kinds.contract import Encoder, Kind
 
-FORMAT = 3
-"""Of ``model.json``; formats 1 and 2 are read as well."""
 FILE = "model.json"
 
 
@@ -129,7 +129,7 @@ class ModelSpec:
         """Write ``model.json``, and what the encoding needs beside it."""
         values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name != "home"}
         self.encoder.save(folder)
-        write_text_aside(folder / FILE, json.dumps({"format": FORMAT, **values}, indent=2) + "\n")
+        write_text_aside(folder / FILE, json.dumps({**versions(), **values}, indent=2) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> ModelSpec:
@@ -137,8 +137,9 @@ class ModelSpec:
         file = folder / FILE
         with reading(file):
             values = json.loads(file.read_text(encoding="utf-8"))
-            number = values.pop("format")
-        if number != FORMAT:
+            number = values["format"]
+            values = {name: value for name, value in values.items() if name not in VERSIONS}
+        if number not in (FORMAT, 3):  # since 3, columns are more than their names
             from cst.models.earlier import FORMATS, completed
 
             if number not in FORMATS:
@@ -146,7 +147,12 @@ class ModelSpec:
             with reading(file):
                 values = completed(folder, values, SHARED)
         with reading(file):
-            return cls(**{**values, "classes": tuple(values["classes"])}, home=folder)
+            spec = cls(**{**values, "classes": tuple(values["classes"])}, home=folder)
+            for name, hint in get_type_hints(cls).items():
+                if name != "home" and not isinstance(getattr(spec, name), get_origin(hint) or hint):
+                    raise TypeError(name)
+            KINDS[spec.kind].encoder(spec.encoding, spec.backbone, folder)
+            return spec
 
 
 SHARED = ("freeze", "pooling", "standardize", "feature_norm", "head", "bottleneck", "batch_norm")

@@ -53,6 +53,8 @@ def own_domains(config: Config, columns: tuple[Column, ...] = ()) -> tuple[Domai
 def own_task(config: Config, columns: tuple[Column, ...] = ()) -> Task:
     """Source and target as the configuration names them."""
     source, target, truth = own_domains(config, columns)
+    if KINDS[source.kind].unit == "row":  # folders are classes because somebody made them so
+        check_classes(source.labels)
     return make_task(OWN_DATA, source, target, truth)
 
 

@@ -35,9 +35,4 @@ def read_labels(columns: Columns, path: Path, reading: Reading) -> list[Any] | N
     """The column of labels, if labels are to be read."""
     if not reading.labels:
         return None
-    labels = labels_of(columns, path, reading.label, reading.label_option, reading.gaps)
-    if not reading.gaps:
-        from cst.data.labels import check_classes
-
-        check_classes(labels)
-    return labels
+    return labels_of(columns, path, reading.label, reading.label_option, reading.gaps)

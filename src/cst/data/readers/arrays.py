@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from cst.data.domain import Reading
-from cst.data.labels import check_classes
 from cst.data.readers import ARRAYS
 
 ALONE = ""
@@ -25,8 +24,6 @@ def read_arrays(path: Path, reading: Reading) -> tuple[Any, Any]:
     labels = _labels(content, path, reading.label, reading.label_option) if reading.labels else None
     if labels is not None and len(labels) != len(inputs):
         raise ValueError(f"{path} has {len(inputs)} inputs but {len(labels)} labels: give one label for each input.")
-    if labels is not None and not reading.gaps:
-        check_classes(labels)
     return inputs, labels
 
 
