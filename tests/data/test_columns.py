@@ -1,5 +1,6 @@
 """Which columns of a table are inputs, what stands for a gap, and what becomes of words."""
 
+import json
 import re
 
 import numpy as np
@@ -228,3 +229,56 @@ def test_a_truth_file_may_have_a_header_of_its_own(tmp_path, cst):
     assert cst("evaluate", tmp_path / "run", "--target-labels", same, "--label-column", "kind")[0] == 0
     _, _, found = own_domains(Config(source=source, target=target, label="kind", target_labels=str(same)))
     assert found == ["x", "y"] * 20
+
+
+def test_arrays_without_names_are_asked_about():
+    labels = np.arange(ROWS) % 2
+    vectors = np.stack([np.arange(ROWS), NUMBERS + 3 * labels, np.ones(ROWS)], 1)
+    target = vectors + np.array([0, 0, 1])
+    with pytest.warns(UserWarning, match="Place 0") as said:
+        package.adapt((vectors, labels), target, epochs=1)
+    sentences = [str(warning.message) for warning in said]
+    assert "Place 0 of the source's inputs counts its samples: take it out unless that is meant." in sentences
+    assert any("hold one value in the source and others in the target, 2 first" in text for text in sentences)
+    huge = vectors.copy()
+    huge[3, 1] = -1e38
+    with pytest.raises(ValueError, match=r"source inputs hold values of up to 1e\+38 \(first: sample 3\), too large"):
+        package.adapt((huge, labels), target, epochs=1)
+
+
+def test_inspect_says_what_training_will_refuse(tmp_path, cst):
+    rows = [["a", "label"], *([NUMBERS[i], f"p{i}"] for i in range(ROWS))]
+    source = write_csv(tmp_path / "s.csv", rows)
+    target = write_csv(tmp_path / "t.csv", [["a"], [1.5]])
+    code, out, err = cst("inspect", source, target, "--out", tmp_path / "sheet.png")
+    assert code == 0, err
+    assert "Training would refuse these data. The target has one sample only" in out
+    assert "Training would refuse these data. The source has 40 different labels in 40 samples" in " ".join(out.split())
+    code, _, err = cst("train", "--source", source, "--target", target, "--out", tmp_path / "run")
+    assert code == 2
+    assert not (tmp_path / "run").exists()
+
+
+def test_columns_are_listed_with_type_range_and_distance(tmp_path, cst):
+    rows = [["id", "value", "colour", "label"]]
+    rows += [[i, NUMBERS[i], ("red", "blue")[i % 2], "xy"[i % 2]] for i in range(ROWS)]
+    source = write_csv(tmp_path / "s.csv", rows)
+    target = write_csv(tmp_path / "t.csv", [["value", "colour"], *([v + 100, "blue"] for v in NUMBERS)])
+    code, out, err = cst("inspect", source, target, "--out", tmp_path / "x.png", "--json", tmp_path / "f.json")
+    assert code == 0, err
+    figures = json.loads((tmp_path / "f.json").read_text())["columns"]
+    assert [(f["name"], f["type"], f["distance"]) for f in figures] == [
+        ("value", "number", 1.0),
+        ("colour", "category", 0.5),
+    ]
+    words = ["train", "--source", source, "--target", target, "--epochs", "1", "--out", tmp_path / "run"]
+    code, trained, err = cst(*words)
+    assert code == 0, err
+    for said in (out, trained):
+        assert re.search(r"value +number +-?\d\S* to \d\S+ +\d\S* to \d\S+ +1\.00", said)
+        assert re.search(r"colour +category +blue, red +blue +0\.50", said)
+    assert "Column 'id' of" in err
+    code, trained, err = cst(*words[:-1], tmp_path / "other", "--drop", "colour", "--columns", "value")
+    assert code == 0, err
+    assert "colour" not in trained
+    assert "Column 'id'" not in err

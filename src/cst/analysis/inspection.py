@@ -141,4 +141,5 @@ def inspect(source: Domain, target: Domain, target_labels: Sequence[Any] | None 
         "columns": column_figures(source, target),
     }
     wrong = refusals(source, target, target_labels)
-    return {**figures, "warnings": [*wrong, *warnings_of(figures), *source.notes, *target.notes]}
+    remarks = KINDS[source.kind].remarks(source, target)
+    return {**figures, "warnings": [*wrong, *warnings_of(figures), *remarks, *source.notes, *target.notes]}

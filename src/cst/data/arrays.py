@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from cst.data.columns import ENOUGH, LARGEST
 from cst.data.samples import DatasetSamples, Samples, TensorSamples, input_of, scaled
 
 CHANNELS = (1, 3, 4)
@@ -123,7 +124,34 @@ def _tensor(inputs: Any, role: str, as_images: bool, finite: bool = True) -> tup
             f"The {role} inputs have NaN or infinite values in {int(rows.sum())} of {len(rows)} samples "
             f"(first: sample {int(rows.nonzero()[0])}): remove or impute them."
         )
+    if finite and tensor.ndim and tensor.is_floating_point() and (extreme := tensor.abs() > LARGEST).any():
+        first = int(extreme.reshape(len(tensor), -1).any(1).nonzero()[0])
+        raise ValueError(
+            f"The {role} inputs hold values of up to {float(tensor.abs().amax()):g} (first: sample {first}), too large to "
+            "compute with: mark what is missing as such, or change the scale."
+        )
     return tensor, False
+
+
+def counting(inputs: Any) -> list[int]:
+    """Places of vectors [N, d] that hold consecutive whole numbers, each once."""
+    values = np.asarray(inputs)
+    if len(values) < ENOUGH or values.dtype.kind not in "iuf":
+        return []
+    span = values.max(0) - values.min(0) == len(values) - 1
+    return [
+        int(place)
+        for place in np.flatnonzero(span)
+        if (values[:, place] == np.round(values[:, place])).all() and len(np.unique(values[:, place])) == len(values)
+    ]
+
+
+def varying_in_one(source: Any, target: Any) -> list[int]:
+    """Places of vectors that hold one value in the source and another in the target."""
+    ours, theirs = np.asarray(source), np.asarray(target)
+    if ours.shape[1:] != theirs.shape[1:] or ours.dtype.kind not in "iufb":
+        return []
+    return np.flatnonzero((ours == ours[:1]).all(0) & (theirs != ours[:1]).any(0)).tolist()
 
 
 def _plain_array(inputs: Any) -> Any:

@@ -195,6 +195,23 @@ class Arrays(Kind):
 
         return None if item.ndim < 2 else Image.fromarray(as_bytes(item)).convert("RGB").resize((side, side), 0)
 
+    def remarks(self, source: Domain, target: Domain) -> tuple[str, ...]:
+        """Of vectors without names: places that only count the samples, or that vary in one domain only."""
+        from cst.data.arrays import counting, varying_in_one
+
+        if source.columns or not all(getattr(d.items, "ndim", 0) == 2 for d in (source, target)):
+            return ()
+        sentences = [
+            f"Place {place} of the source's inputs counts its samples: take it out unless that is meant."
+            for place in counting(source.items)
+        ]
+        if places := varying_in_one(source.items, target.items):
+            sentences.append(
+                f"{len(places)} places of the inputs hold one value in the source and others in the target, "
+                f"{places[0]} first: nothing can be learned of them."
+            )
+        return tuple(sentences)
+
     def refusal(self, source: Domain, target: Domain) -> str:
         """Both must be numbers of the same type and shape."""
         try:

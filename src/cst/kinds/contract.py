@@ -108,6 +108,10 @@ class Kind(ABC):
         """A small picture of an item, if it is one."""
         return None
 
+    def remarks(self, source: Domain, target: Domain) -> tuple[str, ...]:
+        """What a careful person would ask about two domains before training, one sentence each."""
+        return ()
+
     def refusal(self, source: Domain, target: Domain) -> str:
         """Why no model can take two domains together, or an empty text."""
         return ""

@@ -55,7 +55,7 @@ def own_task(config: Config, columns: tuple[Column, ...] = ()) -> Task:
     source, target, truth = own_domains(config, columns)
     if KINDS[source.kind].unit == "row":  # folders are classes because somebody made them so
         check_classes(source.labels)
-    return make_task(OWN_DATA, source, target, truth)
+    return make_task(OWN_DATA, source, target, truth, notes=KINDS[source.kind].remarks(source, target))
 
 
 def task_in_memory(
@@ -74,7 +74,9 @@ def task_in_memory(
         raise ValueError("The source has no labels: give one label for each input.")
     check_classes(labels)
     first = replace(first, labels=labels)
-    return make_task(LISTS if isinstance(first.items, list) else ARRAYS, first, second, target_labels)
+    name = LISTS if isinstance(first.items, list) else ARRAYS
+    same_kind(first.kind, second.kind)
+    return make_task(name, first, second, target_labels, notes=KINDS[first.kind].remarks(first, second))
 
 
 def _split(source: Any) -> tuple[Any, Any]:
