@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from filelock import FileLock, Timeout
 
 from cst.bench import RunError
 from cst.bench.suites import Suite, Variant
@@ -42,11 +43,22 @@ class Job:
         file = self.run.metrics_file
         return file.read_bytes().count(b"\n") if file.is_file() else 0
 
+    def claimed(self) -> FileLock | None:
+        """A lock that keeps the run for this suite from before its process has begun; None if another has it."""
+        self.run.folder.mkdir(parents=True, exist_ok=True)
+        claim = FileLock(self.run.folder / ".job", timeout=0)
+        try:
+            claim.acquire()
+        except Timeout:
+            return None
+        except (OSError, NotImplementedError):  # a file system without locks
+            pass
+        return claim
+
     def start(self, data_root: Path | None = None) -> subprocess.Popen[str]:
         """Train, or go on training, in a process with one thread."""
         words = ["--resume", str(self.run.folder)]
         if not self.run.config_file.is_file():
-            self.run.folder.mkdir(parents=True, exist_ok=True)
             file = self.run.folder / "options.yaml"
             file.write_text(yaml.safe_dump({**self.variant.config, "seed": self.seed}), encoding="utf-8")
             words = ["--config", str(file), "--out", str(self.run.folder)]
@@ -76,21 +88,23 @@ def run_suite(jobs: list[Job], at_once: int, tell: Callable[[str], None], data_r
     """Bring every job to its end; the first that fails stops the suite."""
     waiting = [job for job in jobs if job.run.result is None]
     tell(f"{len(jobs) - len(waiting)} of {len(jobs)} runs were finished before")
-    running: list[tuple[Job, subprocess.Popen[str]]] = []
+    running: list[tuple[Job, subprocess.Popen[str], FileLock]] = []
     told: dict[str, int] = {}
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
                 job = waiting.pop(0)
-                if job.run.is_locked:
+                claim = job.claimed()
+                if claim is None or job.run.is_locked:
                     tell(f"{job.label}: left to the process that trains it")
                     continue
                 told[job.label] = job.epochs_done
-                running.append((job, job.start(data_root)))
+                running.append((job, job.start(data_root), claim))
             time.sleep(0.2)
-            for job, process in list(running):
+            for job, process, claim in list(running):
                 if process.poll() is not None:
-                    running.remove((job, process))
+                    running.remove((job, process, claim))
+                    claim.release()
                     _check(job, process)
                     tell(f"{job.label}: done, {len(waiting) + len(running)} to go")
                 elif (done := job.epochs_done) > told[job.label]:
@@ -99,8 +113,9 @@ def run_suite(jobs: list[Job], at_once: int, tell: Callable[[str], None], data_r
                         tell(f"{job.label}: epoch {done} of {epochs}")
                     told[job.label] = done
     finally:
-        for _, process in running:
+        for _, process, claim in running:
             process.terminate()
+            claim.release()
 
 
 def _check(job: Job, process: subprocess.Popen[str]) -> None:

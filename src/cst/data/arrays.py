@@ -127,8 +127,8 @@ def _tensor(inputs: Any, role: str, as_images: bool, finite: bool = True) -> tup
     if finite and tensor.ndim and tensor.is_floating_point() and (extreme := tensor.abs() > LARGEST).any():
         first = int(extreme.reshape(len(tensor), -1).any(1).nonzero()[0])
         raise ValueError(
-            f"The {role} inputs hold values of up to {float(tensor.abs().amax()):g} (first: sample {first}), too large to "
-            "compute with: mark what is missing as such, or change the scale."
+            f"The {role} inputs hold values of up to {float(tensor.abs().amax()):g} (first: sample {first}), too large "
+            "to compute with: mark what is missing as such, or change the scale."
         )
     return tensor, False
 

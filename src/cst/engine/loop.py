@@ -16,6 +16,7 @@ from cst.engine.optimisation import set_rate
 from cst.engine.records import EpochLog, diverged
 from cst.engine.run import Run
 from cst.engine.setup import GATHERED, Training
+from cst.stages import told
 from cst.terms.contract import Epoch, Step
 
 
@@ -80,7 +81,7 @@ def begin_epoch(training: Training, number: int, present: Evaluation, steps: ran
         memory = training.memory
         if not memory:
             ahead = steps[: GATHERED // training.settings.batch_size]
-            for _, batch in training.feed.batches(ahead):
+            for _, batch in told("looking ahead", training.feed.batches(ahead), len(ahead), lambda _: 1):
                 memory.add(Step(training.model, batch, training.objective.views).again())
         return memory.stacked()[:3]
 

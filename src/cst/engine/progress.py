@@ -148,7 +148,7 @@ class Progress(Callback):
 
     def _name(self) -> str:
         """The label, as much of it as leaves room for the rest."""
-        most = max(12, self.bar.console.width - 60)
+        most = max(12, self.bar.console.width - 54)
         return self.label if len(self.label) <= most else f"{self.label[: most - 3]}..."
 
     def _room(self) -> int:
