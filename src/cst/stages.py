@@ -30,16 +30,22 @@ def is_watched() -> bool:
 
 
 def told(what: str, parts: Iterable[Thing], total: int, size: Callable[[Thing], int]) -> Iterator[Thing]:
-    """The same parts one by one; after each, watchers are told of how many there are ``size(part)`` more are done.
+    """The same parts one by one; watchers are told when the work begins, and after each part how much is done.
 
     >>> with watched_by(lambda *words: print(*words)):
     ...     parts = list(told("reading", ["ab", "c"], 3, len))
+    reading 0 3
     reading 2 3
     reading 3 3
     """
+    _tell(what, 0, total)
     done = 0
     for part in parts:
         yield part
         done += size(part)
-        for watcher in _WATCHERS.get():
-            watcher(what, done, total)
+        _tell(what, done, total)
+
+
+def _tell(what: str, done: int, total: int) -> None:
+    for watcher in _WATCHERS.get():
+        watcher(what, done, total)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from cst.spelling import printable
@@ -40,8 +42,11 @@ def as_flags(sentence: str, words: Sequence[str] = ()) -> str:
 
 
 def say(note: str) -> None:
-    """A sentence on standard error."""
-    print(f"cst: {printable(as_flags(note))}", file=sys.stderr, flush=True)
+    """A sentence on standard error, on a terminal broken between words."""
+    line = f"cst: {printable(as_flags(note))}"
+    if sys.stderr.isatty():
+        line = textwrap.fill(line, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    print(line, file=sys.stderr, flush=True)
 
 
 def tell(line: str) -> None:

@@ -108,7 +108,7 @@ class Progress(Callback):
             self.stage, self.stage_began = what, now
         if done >= total:
             self._end_stage()
-        elif now - self.stage_began > PATIENCE:
+        elif done and now - self.stage_began > PATIENCE:
             left = duration((now - self.stage_began) / done * (total - done))
             note = f"{done:,} of {total:,}, {left} left"
             if self.live:
