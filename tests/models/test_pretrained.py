@@ -31,12 +31,14 @@ def test_resnet_has_the_published_number_of_parameters(name, parameters):
     assert sum(p.numel() for p in ResNet(name).parameters()) + classifier == parameters
 
 
-def test_resnet_computes_what_transformers_computes():
+@pytest.mark.parametrize(("name", "first"), [("resnet50", False), ("resnet50-v1", True)])
+def test_resnet_computes_what_transformers_computes(name, first):
     from transformers import ResNetConfig, ResNetModel
 
     torch.manual_seed(0)
-    theirs = ResNetModel(ResNetConfig(layer_type="bottleneck", depths=[3, 4, 6, 3])).eval()
-    ours = ResNet("resnet50")
+    sizes = {"layer_type": "bottleneck", "depths": [3, 4, 6, 3]}
+    theirs = ResNetModel(ResNetConfig(**sizes, downsample_in_bottleneck=first)).eval()
+    ours = ResNet(name)
     values = [v for v in theirs.state_dict().values() if v.ndim > 0 or v.dtype == torch.long]
     order = _torchvision_order(theirs)
     assert len(order) == len(ours.state_dict()) == len(values)
@@ -86,6 +88,10 @@ def test_resnet_takes_weights_from_a_file_and_says_what_to_do_without(tmp_path, 
     monkeypatch.setattr(torch.hub, "load_state_dict_from_url", offline)
     with pytest.raises(ValueError, match=r"cannot be downloaded .*resnet50-0676ba61\.pth.*weights="):
         network(backbone="resnet50")
+    with pytest.raises(
+        ValueError, match="'resnet50-v1' has no weights that can be downloaded: name a file with weights="
+    ):
+        network(backbone="resnet50-v1")
 
 
 def test_efficientnet_lite0_is_the_pretrained_one():

@@ -89,8 +89,8 @@ class Config:
     """Settings of an experiment in the paper, such as paper/office-home, or of the published code, such as
     official/visda; other flags override them."""
     backbone: str | None = None
-    """Feature extractor: cnn, mlp, dtn, lenet from scratch; efficientnet-lite0, resnet50, resnet101, minilm, hf:NAME,
-    timm:NAME, torchvision:NAME pretrained; auto chooses by the data."""
+    """Feature extractor: cnn, mlp, dtn, lenet from scratch; efficientnet-lite0, resnet50, resnet50-v1, resnet101,
+    minilm, hf:NAME, timm:NAME, torchvision:NAME pretrained; auto chooses by the data."""
     weights: str | None = None
     """File with weights for the backbone to start from, or 'none' to start a pretrained one from scratch."""
     freeze: int | None = None

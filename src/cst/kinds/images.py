@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cst.data.images import ImageFiles
     from cst.data.readers.folders import FileType
 
-LOWER = {"efficientnet-lite0": 12, "resnet50": 14, "resnet101": 31}
+LOWER = {"efficientnet-lite0": 12, "resnet50": 14, "resnet50-v1": 14, "resnet101": 31}
 """Layers below the last stages of each backbone, which hold little of a domain."""
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
 

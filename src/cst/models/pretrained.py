@@ -60,6 +60,8 @@ def image_backbone(name: str, weights: str, architecture: Mapping[str, Any] | No
 
 def _resnet(name: str, weights: str) -> Steps:
     network = ResNet(name)
+    if weights == "pretrained" and name not in WEIGHTS:
+        raise ValueError(f"Backbone '{name}' has no weights that can be downloaded: name a file with weights=.")
     if weights == "pretrained":
         try:
             state = torch.hub.load_state_dict_from_url(WEIGHTS[name], progress=True, check_hash=True)

@@ -1,10 +1,16 @@
-"""ResNet-50 and ResNet-101, with the parameter names of torchvision, whose ImageNet weights the paper uses."""
+"""ResNet-50 and ResNet-101, with the parameter names of torchvision, whose ImageNet weights the paper uses.
+
+``resnet50-v1`` is the network as it was first published (and as Caffe and Keras have it): where a block halves the
+image, the stride belongs to its first convolution. The parameters have the same names and shapes, so that only the name
+of the backbone can tell which network a file of weights is for.
+"""
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 
-DEPTHS = {"resnet50": (3, 4, 6, 3), "resnet101": (3, 4, 23, 3)}
+FIRST = "resnet50-v1"
+DEPTHS = {"resnet50": (3, 4, 6, 3), "resnet101": (3, 4, 23, 3), FIRST: (3, 4, 6, 3)}
 WEIGHTS = {
     "resnet50": "https://download.pytorch.org/models/resnet50-0676ba61.pth",
     "resnet101": "https://download.pytorch.org/models/resnet101-63fe2227.pth",
@@ -13,13 +19,14 @@ EXPANSION = 4
 
 
 class Bottleneck(nn.Module):
-    """1x1, 3x3 and 1x1 convolutions beside a shortcut; the 3x3 one has the stride."""
+    """1x1, 3x3 and 1x1 convolutions beside a shortcut; the 3x3 one has the stride, or the ``first``."""
 
-    def __init__(self, channels: int, width: int, stride: int) -> None:
+    def __init__(self, channels: int, width: int, stride: int, first: bool = False) -> None:
         super().__init__()
         wide = width * EXPANSION
-        self.conv1, self.bn1 = nn.Conv2d(channels, width, 1, bias=False), nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, stride, padding=1, bias=False)
+        strides = (stride, 1) if first else (1, stride)
+        self.conv1, self.bn1 = nn.Conv2d(channels, width, 1, strides[0], bias=False), nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, strides[1], padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(width)
         self.conv3, self.bn3 = nn.Conv2d(width, wide, 1, bias=False), nn.BatchNorm2d(wide)
         self.relu = nn.ReLU()
@@ -45,7 +52,7 @@ class ResNet(nn.Module):
         for stage, depth in enumerate(DEPTHS[name]):
             blocks = []
             for place in range(depth):
-                blocks.append(Bottleneck(channels, 64 << stage, 2 if stage and not place else 1))
+                blocks.append(Bottleneck(channels, 64 << stage, 2 if stage and not place else 1, name == FIRST))
                 channels = (64 << stage) * EXPANSION
             self.add_module(f"layer{stage + 1}", nn.Sequential(*blocks))
         for module in self.modules():
