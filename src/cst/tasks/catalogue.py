@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cst.spelling import unknown
-from cst.tasks.names import DIGITS, DOMAINNET, OFFICE_31, OFFICE_CALTECH, OFFICE_HOME, REVIEWS
+from cst.tasks.names import DIGITS, DOMAINNET, OFFICE_31, OFFICE_CALTECH, OFFICE_HOME, REVIEWS, SMALL_TABLES
 
 if TYPE_CHECKING:
+    from cst.data.domain import Domain
     from cst.data.task import Task
+
+SMALL = 2000
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,17 @@ TASKS = {
         ),
         *_pairs("domainnet40", "DomainNet, the 40 classes of COAL.", 40, DOMAINNET),
         *_pairs("amazon-reviews", "Amazon reviews, negative or positive.", 2, REVIEWS),
+        *_pairs("office-home-features", "Office-Home as features of a frozen ResNet-50.", 65, OFFICE_HOME),
+        *_pairs("office-31-features", "Office-31 as features of a frozen ResNet-50.", 31, OFFICE_31),
+        *_pairs("amazon-features", "Amazon reviews as features of a frozen MiniLM.", 2, REVIEWS),
+        *_pairs("digits-small", "2,000 training digits of each set, 32x32, grey.", 10, DIGITS),
+        *(
+            TaskInfo(f"tables:{name}", "Tables of scikit-learn, divided into domains.", classes, "a half", "the other")
+            for name, classes in SMALL_TABLES.items()
+        ),
     )
 }
-"""All but the first read files under a data root."""
+"""All but the embedded task and the tables read files under a data root."""
 
 
 def check_task(name: str) -> None:
@@ -73,11 +84,23 @@ def named_task(name: str, data_root: Path | None = None, strict: bool = False) -
     check_task(name)
     if name == "synthetic-digits":
         return _synthetic_digits()
+    if name.startswith("tables:"):
+        from cst.tasks.tables import read_table
+
+        return read_table(name.partition(":")[2])
     from cst.tasks.benchmarks.files import find_data_root
 
     family, _, pair = name.partition(":")
     first, _, second = pair.partition("-")
-    loaders: dict[str, Callable[..., Task]] = {"digits": _digits, "domainnet40": _domainnet, "amazon-reviews": _reviews}
+    loaders: dict[str, Callable[..., Task]] = {
+        "digits": _digits,
+        "digits-small": _digits_small,
+        "domainnet40": _domainnet,
+        "amazon-reviews": _reviews,
+        "amazon-features": _review_features,
+        "office-home-features": _folder_features,
+        "office-31-features": _folder_features,
+    }
     return loaders.get(family, _folders)(name, find_data_root(data_root), first, second, strict)
 
 
@@ -109,6 +132,46 @@ def _digits(name: str, root: Path, first: str, second: str, strict: bool) -> Tas
         replace(domain, items=domain.items.expand(-1, channels, -1, -1)) for domain in (source, target, test)
     )
     return make_task(name, source, target, target.labels, test, [*of_source, *of_target, *of_test])
+
+
+def _digits_small(name: str, root: Path, first: str, second: str, strict: bool) -> Task:
+    """The first 2,000 training images of both sets in grey; the target's labels serve evaluation."""
+    from cst.data.task import make_task
+    from cst.tasks.benchmarks.digits import read_digits
+
+    def grey(part: str) -> Domain:
+        domain = read_digits(root, part)[0].at(range(SMALL))
+        return replace(domain, items=domain.items.mean(1, keepdim=True))
+
+    source, target = grey(first), grey(second)
+    return make_task(name, source, target, target.labels)
+
+
+def _folder_features(name: str, root: Path, first: str, second: str, strict: bool) -> Task:
+    """Features of all images of both domains, computed once."""
+    from cst.data.task import make_task
+    from cst.tasks.benchmarks.features import features_of, image_features
+    from cst.tasks.benchmarks.folders import BENCHMARKS
+
+    benchmark = name.partition(":")[0].removesuffix("-features")
+    network, make = image_features(root)
+    source, target = (
+        features_of(BENCHMARKS[benchmark].read(root, part, strict)[0], f"{benchmark}-{part}", network, make)
+        for part in (first, second)
+    )
+    return make_task(name, source, target, target.labels)
+
+
+def _review_features(name: str, root: Path, first: str, second: str, strict: bool) -> Task:
+    """Features of all reviews of both domains, computed once."""
+    from cst.data.task import make_task
+    from cst.tasks.benchmarks.features import features_of, text_features
+    from cst.tasks.benchmarks.reviews import read_reviews
+
+    source, target = (
+        features_of(read_reviews(root, part)[0], f"amazon-{part}", "minilm", text_features) for part in (first, second)
+    )
+    return make_task(name, source, target, target.labels)
 
 
 def _folders(name: str, root: Path, first: str, second: str, strict: bool) -> Task:
