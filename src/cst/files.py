@@ -53,10 +53,17 @@ def write_aside(path: Path, write: Callable[[Path], None]) -> None:
         write(aside)
         with aside.open("rb+") as file:
             os.fsync(file.fileno())
+        aside.chmod(0o666 & ~_umask())  # some libraries write files that only their owner may read
         os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
     _flush_folder(path.parent)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def write_text_aside(path: Path, text: str) -> None:

@@ -5,7 +5,7 @@ Shapes are written in brackets: N samples, d features, K classes, A values of al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 __all__ = [
+    "balanced_tsallis_entropy",
     "margin",
     "pseudo_labels",
     "reverse_loss",
@@ -45,10 +46,15 @@ def tsallis_entropy(probs: Tensor, alpha: float | Tensor) -> Tensor:
     >>> tsallis_entropy(torch.tensor([[0.5, 0.5]]), 2.0)
     tensor([0.5000])
     """
+    return _entropy_of_classes(probs, alpha).sum(-1)
+
+
+def _entropy_of_classes(probs: Tensor, alpha: float | Tensor) -> Tensor:
+    """``(p_c - p_c^a) / (a - 1)`` of every sample and class [..., N, K]."""
     alpha = torch.as_tensor(alpha, dtype=probs.dtype, device=probs.device)
     log_probs = probs.clamp_min(torch.finfo(probs.dtype).tiny).log()
     exponent = (alpha.unsqueeze(-1) - 1) * log_probs
-    return (probs * log_probs.neg() * _expm1_ratio(exponent)).sum(-1)
+    return probs * log_probs.neg() * _expm1_ratio(exponent)
 
 
 def _expm1_ratio(t: Tensor) -> Tensor:
@@ -57,6 +63,32 @@ def _expm1_ratio(t: Tensor) -> Tensor:
     series = 1 + t / 2 * (1 + t / 3 * (1 + t / 4))
     safe = torch.where(small, torch.ones_like(t), t)
     return torch.where(small, series, torch.expm1(safe) / safe)
+
+
+def balanced_tsallis_entropy(probs: Tensor, alpha: float | Tensor) -> Tensor:
+    """Tsallis entropy in which every class weighs the same, a scalar of probabilities [..., N, K].
+
+    ``S_a(p) = sum_c (p_c - p_c^a) / (a - 1)`` is a sum over classes. Its mean over samples gives a class the weight of
+    its mass ``sum_i p_ic``, so that a class which is predicted rarely may be given up at no cost. Here each class is
+    divided by its own mass: ``1/K sum_c [sum_i (p_ic - p_ic^a) / (a - 1)] / [sum_i p_ic]``. Where all classes have the
+    same mass the two are equal.
+
+    Args:
+        probs: probabilities [..., N, K].
+        alpha: the entropic index; a tensor broadcasts against [..., N].
+
+    Returns:
+        One value for each leading index.
+
+    >>> probs = torch.tensor([[0.9, 0.1], [0.1, 0.9]])
+    >>> abs(float(balanced_tsallis_entropy(probs, 1.5) - tsallis_entropy(probs, 1.5).mean())) < 1e-6
+    True
+    >>> gone = torch.tensor([[0.9, 0.1], [0.9, 0.1]])  # the second class is nobody's first choice, and costs much
+    >>> float(balanced_tsallis_entropy(gone, 2.0)) > float(tsallis_entropy(gone, 2.0).mean())
+    True
+    """
+    mass = probs.sum(-2).clamp_min(torch.finfo(probs.dtype).tiny)
+    return (_entropy_of_classes(probs, alpha).sum(-2) / mass).mean(-1)
 
 
 def ridge_head(features: Tensor, targets: Tensor, l2: float) -> Tensor:
@@ -114,6 +146,7 @@ def reverse_loss(
     normalize: bool = False,
     bias: bool = False,
     centred: bool = False,
+    relative: bool = False,
 ) -> Tensor:
     """The reverse step: the loss on the source of a head fitted to the target's pseudo-labels.
 
@@ -133,6 +166,8 @@ def reverse_loss(
         normalize: scale every feature row to unit length first.
         bias: append a constant feature.
         centred: regress onto ``onehot - 1/K`` (as the published code) instead of ``onehot``.
+        relative: ``l2`` is a multiple of the mean eigenvalue of the target features, so that it means the same for
+            every batch size, width and scale.
 
     Returns:
         A scalar.
@@ -146,7 +181,8 @@ def reverse_loss(
     '0.00 1.00'
     """
     labels = _regression_targets(pseudo_labels, num_classes, centred)
-    scores = _round_trip(source_features, target_features, labels, l2, normalize=normalize, bias=bias)
+    options = {"normalize": normalize, "bias": bias, "relative": relative}
+    scores = _round_trip(source_features, target_features, labels, l2, **options)
     source_targets = _regression_targets(source_labels, num_classes, centred)
     return F.mse_loss(scores, source_targets.to(scores.dtype))
 
@@ -159,13 +195,24 @@ def _round_trip(
     *,
     normalize: bool,
     bias: bool,
+    relative: bool,
 ) -> Tensor:
     """Scores on the source [N_s, K] of the head fitted to the target's regression targets [N_t, K]."""
     z_s = _design(source_features, normalize, bias)
     z_t = _design(target_features, normalize, bias)
-    head = ridge_head(z_t, targets, l2)
+    head = ridge_head(z_t, targets, l2 * mean_eigenvalue(z_t) if relative else l2)
     with torch.autocast(z_s.device.type, enabled=False):
         return z_s.to(head.dtype) @ head
+
+
+def mean_eigenvalue(features: Tensor) -> float:
+    """Of ``Z^T Z``, over those eigenvalues that are not zero by its shape; a constant of the ridge, not differentiated.
+
+    >>> mean_eigenvalue(torch.eye(3))
+    1.0
+    """
+    squares = features.detach().float().square().sum()
+    return max(float(squares) / min(features.shape[-2:]), torch.finfo(torch.float32).tiny)
 
 
 def _design(features: Tensor, normalize: bool, bias: bool) -> Tensor:
@@ -196,6 +243,10 @@ def select_alpha(
     normalize: bool = False,
     bias: bool = False,
     centred: bool = False,
+    relative: bool = False,
+    balanced: bool = False,
+    temperature: float = 1.0,
+    start: Tensor | None = None,
     iterations: int = 50,
     weight_decay: float = 1e-3,
     max_samples: int | None = None,
@@ -220,6 +271,10 @@ def select_alpha(
         alphas: the candidates.
         l2: ridge of the target heads; with ``normalize``, ``bias`` and ``centred`` as in
             :func:`reverse_loss`.
+        relative: as in :func:`reverse_loss`.
+        balanced: whether the entropy is :func:`balanced_tsallis_entropy`.
+        temperature: by which logits are divided in the entropy.
+        start: the head [d + 1, K], its last row the bias, from which all source heads begin; zero if not given.
         iterations: descent steps for the source heads.
         weight_decay: ridge of the source heads, which keeps their minimum finite.
         max_samples: draw at most this many samples of each domain.
@@ -244,9 +299,13 @@ def select_alpha(
     keep_t = _draw(target_features, max_samples, generator)
     z_s, y_s, z_t = source_features[keep_s].detach(), source_labels[keep_s], target_features[keep_t].detach()
 
-    labels = _labels_under_each_alpha(z_s, y_s, z_t, num_classes, alphas, iterations, weight_decay)
+    def entropy(logits: Tensor, alpha: Tensor) -> Tensor:
+        return _entropy_gradient(logits, alpha, balanced=balanced, temperature=temperature)
+
+    labels = _labels_under_each_alpha(z_s, y_s, z_t, num_classes, alphas, iterations, weight_decay, entropy, start)
     targets = _regression_targets(labels, num_classes, centred)
-    scores = _round_trip(z_s, z_t, targets.flatten(1), l2, normalize=normalize, bias=bias)
+    options = {"normalize": normalize, "bias": bias, "relative": relative}
+    scores = _round_trip(z_s, z_t, targets.flatten(1), l2, **options)
     source_targets = _regression_targets(y_s, num_classes, centred).to(scores.dtype)
     losses = (scores.view(-1, len(alphas), num_classes) - source_targets.unsqueeze(1)).square().mean((0, 2))
     return AlphaSelection(float(alphas[int(losses.argmin())]), losses)
@@ -260,10 +319,12 @@ def _labels_under_each_alpha(
     alphas: Sequence[float],
     iterations: int,
     weight_decay: float,
+    entropy_gradient: Callable[[Tensor, Tensor], Tensor] | None = None,
+    start: Tensor | None = None,
 ) -> Tensor:
     """Pseudo-labels [N_t, A] of the source heads trained with each alpha, all of them at once."""
     z_s, z_t = _design(z_s.float(), False, True), _design(z_t.float(), False, True)
-    heads = z_s.new_zeros(z_s.shape[1], len(alphas) * num_classes)
+    heads = z_s.new_zeros(z_s.shape[1], len(alphas) * num_classes) if start is None else start.repeat(1, len(alphas))
     index = torch.as_tensor(alphas, dtype=z_s.dtype, device=z_s.device).unsqueeze(-1)
     onehot = F.one_hot(y_s, num_classes).to(z_s.dtype).unsqueeze(1)
     # Both losses have a curvature of at most 1/2 in the logits: a step of one over the largest
@@ -274,10 +335,21 @@ def _labels_under_each_alpha(
     with torch.autocast(z_s.device.type, enabled=False):
         for _ in range(iterations):
             source = (z_s @ heads).view(shape).softmax(-1) - onehot
-            entropy = _tsallis_gradient((z_t @ heads).view(shape), index)
+            entropy = (entropy_gradient or _tsallis_gradient)((z_t @ heads).view(shape), index)
             heads.grad = z_s.mT @ source.flatten(1) / len(z_s) + z_t.mT @ entropy.flatten(1) / len(z_t)
             descent.step()
         return pseudo_labels((z_t @ heads).view(shape))
+
+
+def _entropy_gradient(logits: Tensor, alpha: Tensor, *, balanced: bool, temperature: float) -> Tensor:
+    """N times that of the mean entropy of N samples in the logits [N, A, K], for each alpha [A, 1]."""
+    if not balanced:
+        return _tsallis_gradient(logits / temperature, alpha) / temperature
+    with torch.enable_grad():
+        leaf = logits.detach().requires_grad_()
+        probs = (leaf / temperature).softmax(-1).transpose(0, 1)
+        (gradient,) = torch.autograd.grad(len(logits) * balanced_tsallis_entropy(probs, alpha).sum(), leaf)
+    return gradient
 
 
 def _tsallis_gradient(logits: Tensor, alpha: Tensor) -> Tensor:

@@ -133,8 +133,8 @@ def test_predictions_carry_the_inputs_own_names(tables, tmp_path, cst):
     assert cst(*words)[0] == 0
     assert cst("predict", tmp_path / "run", "--input", target, "--out", tmp_path / "p.csv")[0] == 0
     header, first = (tmp_path / "p.csv").read_text().splitlines()[:2]
-    assert header == "row,sample,prediction,probability,margin"
-    assert first.startswith("0,s0,")
+    assert header == "row,sample,input_row,prediction,probability,margin"
+    assert first.startswith("0,s0,7,")
 
 
 def test_predictions_of_texts_carry_the_text(tmp_path, cst, tiny_bert):
@@ -176,3 +176,38 @@ def test_make_clean_leaves_runs_alone():
     clean = re.search(r"^clean:\n((?:\t.*\n?)+)", makefile, re.MULTILINE)[1]
     dry = subprocess.run(["make", "-n", "clean"], capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert " runs" not in clean + dry.stdout
+
+
+def test_a_training_never_replaces_files_of_a_run(trained, tables, tmp_path, mistake):
+    before = contents(tmp_path)
+    words = ["train", "--source", tables[0], "--target", tables[1], *SHORT, "--out", tmp_path / "new"]
+    for place in (tmp_path / "new" / "config.yaml", tmp_path / "new", trained / "metrics.jsonl"):
+        assert "choose another place" in mistake(*words, "--json", place)
+    assert "choose another place" in mistake("train", "--resume", trained, "--json", trained / "config.yaml")
+    assert contents(tmp_path) == before
+
+
+def test_a_saved_model_replaces_a_saved_model_only(trained, tmp_path):
+    adapted = package.load(trained)
+    foreign = tmp_path / "project"
+    foreign.mkdir()
+    (foreign / "config.yaml").write_text("my_app: settings\n")
+    with pytest.raises(ValueError, match=r"has a file config\.yaml but holds no run"):
+        adapted.save(foreign)
+    with pytest.raises(ValueError, match="holds a run, which saving would replace"):
+        adapted.save(trained)
+    with pytest.raises(ValueError, match="has no name"):
+        adapted.save("")
+    words = tmp_path / "words"
+    (words / "tokenizer").mkdir(parents=True)
+    with pytest.raises(ValueError, match="has a file tokenizer but holds no run"):
+        adapted.save(words)
+    adapted.save(tmp_path / "model")
+    adapted.save(tmp_path / "model")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "model").iterdir()}
+    assert len(set(modes.values())) == 1, modes
+
+
+def test_a_cache_does_not_lie_among_the_images(photos, tmp_path, mistake):
+    words = ["train", "--source", photos[0], "--target", photos[1], *SHORT, "--out", tmp_path / "run"]
+    assert f"--cache {photos[0] / 'bar'} lies in the data" in mistake(*words, "--cache", photos[0] / "bar")

@@ -61,7 +61,6 @@ def test_columns_that_tell_nothing_of_the_class_are_left_out_with_a_note(name, c
         NUMBERS,
         [1, 2, 3],  # too few rows to say that it counts them
         RANDOM.integers(0, 30, ROWS).tolist(),
-        sorted(NUMBERS),
         ["0", "1"] * 20,
     ],
 )
@@ -76,6 +75,12 @@ def test_a_whole_number_that_is_another_in_every_row_is_asked_about():
     choice = choose({"weight": cells}, "s.csv", "label")
     assert names_of(choice) == ["weight"]
     assert "use drop=weight" in choice.notes[0]
+
+
+def test_a_number_that_rises_with_every_row_is_asked_about():
+    choice = choose({"time": sorted(NUMBERS)}, "s.csv", "label")
+    assert names_of(choice) == ["time"]
+    assert "rises or falls with every row" in choice.notes[0]
 
 
 def test_the_user_decides():
@@ -128,7 +133,10 @@ def test_only_frequent_categories_become_inputs():
         ([1, 2, 1e38], r"row 2: column 'a' holds 1e\+38, too large to compute with"),
         (["1", "2", "-inf"], "row 2: column 'a' holds -inf, too large"),
         (["1", "2", "twelve"], "row 2: column 'a' holds 'twelve', which is no number; mend the cell, or use drop=a"),
-        (["0,5", "0,7", "1,5"], "row 0: column 'a' holds '0,5', which is no number; write decimal points"),
+        (
+            ["0,5", "0,7", "1,5"],
+            "row 0: column 'a' holds '0,5', which is no number; write numbers with a decimal point",
+        ),
         ([[1], [2], [3]], r"row 0: column 'a' holds \[1\], which is no number"),
     ],
 )
@@ -282,3 +290,70 @@ def test_columns_are_listed_with_type_range_and_distance(tmp_path, cst):
     assert code == 0, err
     assert "colour" not in trained
     assert "Column 'id'" not in err
+
+
+def test_one_row_with_an_empty_cell_can_be_predicted(tmp_path):
+    labels = np.arange(ROWS) % 2
+    frame = pd.DataFrame({"value": NUMBERS + 3 * labels, "colour": ["red", "blue"] * 20})
+    adapted = package.adapt((frame, labels), frame, epochs=1)
+    one = frame.iloc[:1].copy()
+    one["value"] = np.nan
+    with pytest.warns(UserWarning, match="Column 'value' of the new data has no value in 1 of 1 rows"):
+        by_frame = adapted.predict_proba(one)
+    one.to_csv(tmp_path / "one.csv", index=False)
+    np.testing.assert_allclose(adapted.predict_proba(tmp_path / "one.csv"), by_frame, rtol=1e-5)
+    one["colour"] = None
+    with pytest.warns(UserWarning, match="Column 'colour'"):
+        assert adapted.predict_proba(one).shape == (1, 2)
+    with pytest.raises(ValueError, match="There are no new inputs"):
+        adapted.predict(frame.iloc[:0])
+
+
+def test_truth_values_and_dates(tmp_path):
+    labels = np.arange(ROWS) % 2
+    frame = pd.DataFrame({"flag": labels == 1, "value": NUMBERS})
+    frame["when"] = pd.date_range("2026-01-01", periods=ROWS)
+    with pytest.warns(UserWarning, match="'when' of the source holds dates or times and is left out"):
+        adapted = package.adapt((frame, labels), frame, epochs=1)
+    widths = {column.name: column.width for column in adapted.spec.columns}
+    assert widths == {"flag": 1, "value": 1}
+    frame.to_csv(tmp_path / "t.csv", index=False)  # True and False are words there
+    np.testing.assert_allclose(adapted.predict_proba(tmp_path / "t.csv"), adapted.predict_proba(frame), rtol=1e-5)
+    twice = pd.concat([frame[["value"]], frame[["value"]]], axis=1)
+    with pytest.raises(ValueError, match="two columns called 'value'"):
+        package.adapt((twice, labels), twice, epochs=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"columns": ["value", "value"]}, "columns= names a column twice"),
+        ({"columns": ["value"], "drop": ["value"]}, "columns= and drop= both name 'value'"),
+        ({"columns": []}, "columns= names no column"),
+    ],
+)
+def test_choices_that_contradict_themselves_are_refused(options, sentence):
+    frame = pd.DataFrame({"value": NUMBERS, "other": NUMBERS})
+    with pytest.raises(ValueError, match=sentence):
+        package.adapt((frame, np.arange(ROWS) % 2), frame, epochs=1, **options)
+
+
+def test_labels_of_a_truth_file_find_their_rows(tmp_path, cst):
+    source = write_csv(tmp_path / "s.csv", [["a", "label"], *([NUMBERS[i], "xy"[i % 2]] for i in range(ROWS))])
+    rows = [[f"p{i}", NUMBERS[i]] for i in range(ROWS)]
+    target = write_csv(tmp_path / "t.csv", [["key", "a"], *rows])
+    shuffled = RANDOM.permutation(ROWS).tolist()
+    truth = write_csv(tmp_path / "k.csv", [["key", "label"], *([f"p{i}", "xy"[i % 2]] for i in shuffled)])
+    _, noted, found = own_domains(Config(source=source, target=target, target_labels=str(truth)))
+    assert found == ["x", "y"] * 20
+    assert noted.notes == (f"The labels in {truth} are matched by its column 'key'.",)
+    late = write_csv(tmp_path / "r.csv", [["row", "label"], *([i + 1, "xy"[i % 2]] for i in range(ROWS))])
+    _, noted, found = own_domains(Config(source=source, target=target, target_labels=str(late)))
+    assert found[0] is None
+    assert noted.notes == (f"1 labels in {late} belong to no row of the target, row 40 first.",)
+
+
+def test_classes_that_differ_in_capitals_are_asked_about():
+    x = RANDOM.normal(size=(30, 2))
+    with pytest.warns(UserWarning, match="The classes 'Cat' and 'cat' differ in capitals only"):
+        package.adapt((x, ["cat", "Cat", "dog"] * 10), x, epochs=1)

@@ -466,5 +466,5 @@ def test_parts_of_a_dataset_that_look_like_classes_are_noted(photos, tmp_path):
 
 def test_numbers_with_a_decimal_comma(tmp_path):
     table = write_csv(tmp_path / "a.csv", [["x", "label"], ["0,5", "u"]], delimiter=";")
-    with pytest.raises(ValueError, match="holds '0,5', which is no number; write decimal points"):
+    with pytest.raises(ValueError, match="holds '0,5', which is no number; write numbers with a decimal point"):
         read_path(table, Reading())

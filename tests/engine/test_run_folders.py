@@ -151,3 +151,21 @@ def test_an_unfinished_run_with_half_a_configuration_is_refused(data, tmp_path, 
     text = run.config_file.read_text()
     run.config_file.write_text(text[: text.index("epochs:")])
     assert "so it is not whole: restore it or start a new run" in mistake("train", "--resume", run.folder)
+
+
+def test_records_that_are_missing_are_noticed(run, mistake):
+    """Else training would go on from the finished weights as if they were those of an earlier epoch."""
+    lines = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (run / "metrics.jsonl").write_text(lines[0])
+    assert "has 1 of the 2 epochs that the checkpoint has behind it" in mistake("train", "--resume", run)
+
+
+def test_an_empty_configuration_is_refused(run, data, mistake):
+    (run / "config.yaml").write_text("")
+    assert "is not whole" in mistake("predict", run, "--input", data / "t.csv", "--out", run.parent / "p.csv")
+
+
+def test_what_a_killed_process_left_is_cleared_away(run, cst):
+    (run / ".checkpoint.pt.123.partial").write_bytes(b"half")
+    assert cst("train", "--resume", run)[0] == 0
+    assert not list(run.glob(".*.partial"))

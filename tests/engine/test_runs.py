@@ -114,7 +114,8 @@ def test_records_hold_what_the_epoch_did(shifted_blobs, tmp_path):
     for line in lines:
         assert set(line["loss"]) == {"source", "cycle", "tsallis", "total"}
         assert len(line["alpha_losses"]) == 11
-        assert line["alpha"] == pytest.approx(1 + 0.1 * int(np.argmin(line["alpha_losses"])))
+        losses = np.array(line["alpha_losses"])
+        assert losses[round(10 * (line["alpha"] - 1))] <= 1.011 * losses.min()
         assert sum(line["pseudo_label_distribution"]) == pytest.approx(1, abs=1e-4)
         assert 0 <= line["batch_target_head_error"] <= 1
     assert [line["weight"]["tsallis"] for line in lines] == [0.5, 1, 1, 1]
@@ -327,5 +328,5 @@ def test_selection_of_alpha_follows_the_cycle_terms_options():
     model = Model(torch.nn.Linear(5, 4), torch.nn.Linear(4, 3))
     method = parse_method("cycle(normalize=true, l2=0.5)+tsallis")
     objective = Objective(method, model, num_classes=3, feature_dim=4, num_target=10)
-    expected = {"l2": 0.5, "normalize": True, "bias": False, "centred": False}
+    expected = {"l2": 0.5, "normalize": True, "bias": False, "centred": False, "relative": False}
     assert objective.terms["tsallis"].round_trip == expected

@@ -23,6 +23,11 @@ def test_every_pair_has_a_name():
         "visda-2017": 1,
         "domainnet40": 12,
         "amazon-reviews": 12,
+        "office-home-features": 12,
+        "office-31-features": 6,
+        "amazon-features": 12,
+        "digits-small": 6,
+        "tables": 6,
     }
 
 

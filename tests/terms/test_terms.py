@@ -86,7 +86,21 @@ class TestTsallis:
         record = tsallis.metrics()
         losses = record["alpha_losses"]
         assert len(losses) == 11
-        assert record["alpha"] == pytest.approx(1 + 0.1 * losses.index(min(losses)), abs=1e-6)
+        ties = [1 + 0.1 * i for i, loss in enumerate(losses) if loss <= 1.01 * min(losses)]
+        assert record["alpha"] == pytest.approx(ties[-1], abs=1e-6)
+        assert record["alpha_tied"] == (len(ties) > 1)
+
+    def test_of_alphas_that_are_as_good_the_one_in_force_is_kept(self, monkeypatch):
+        losses = torch.tensor([0.2, 0.1, 0.1005, 0.3, 0.3, 0.1002, *[0.4] * 5])
+        monkeypatch.setattr("cst.terms.tsallis.select_alpha", lambda *_, **__: (0.0, losses))
+        tsallis = ready(term("tsallis"))
+        gathered = epoch(0, gathered=lambda: (torch.randn(9, 4), torch.zeros(9), torch.randn(9, 4)))
+        tsallis.start_epoch(gathered)
+        assert tsallis.metrics()["alpha"] == pytest.approx(1.5)  # the largest, since 2.0 is not as good
+        tsallis.alpha.fill_(1.1)
+        tsallis.start_epoch(gathered)
+        assert tsallis.metrics()["alpha"] == pytest.approx(1.1)
+        assert tsallis.metrics()["alpha_tied"]
 
     def test_selection_survives_a_checkpoint(self):
         first, second = (ready(term("tsallis")) for _ in range(2))
@@ -101,6 +115,7 @@ class TestTsallis:
             "normalize": True,
             "bias": True,
             "centred": False,
+            "relative": False,
         }
         assert ready(term("tsallis"), term("entropy")).round_trip == {}
 

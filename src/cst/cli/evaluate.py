@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cst.cli.flags import tell
+from cst.cli.flags import say, tell
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_outputs, data_of_run, print_table, write_json
 from cst.engine.metrics import metric
@@ -72,6 +72,8 @@ class Evaluate:
         adapted = load(self.run_folder)
         with shown("cst evaluate", demanded=True):
             task = load_task(config, adapted.spec.columns)
+            for note in task.notes:
+                say(note)
             adapted.check(task)
             encoded = adapted.spec.encode(task)
             result = evaluate(adapted.model, encoded, config.workers)

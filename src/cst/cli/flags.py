@@ -32,7 +32,7 @@ def as_flags(sentence: str, words: Sequence[str] = ()) -> str:
         name, after, then = match.groups()
         if name not in OPTIONS:
             return match[0]
-        ends = after in ("", " ", ",", ";", ":", ")") or (after == "." and not re.match(r"[\w/]", then))
+        ends = after in ("", " ", ",", ";", ":", ")") or (after == "." and not then)
         return f"--{name.replace('_', '-')}" + " " * (not ends)
 
     typed = [word for word in words if "=" in word and not word.startswith("--")]

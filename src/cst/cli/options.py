@@ -79,6 +79,9 @@ def _names(hint: Any) -> bool:
 def _kind_of(hint: Any) -> dict[str, Any]:
     """How argparse reads a value of this type."""
     if get_origin(hint) in (Union, types.UnionType):
+        words = [part for part in get_args(hint) if get_origin(part) is Literal]
+        if words and float in get_args(hint):  # a number or a word: the configuration tells them apart
+            return {"type": str, "metavar": "|".join(["X", *get_args(words[0])])}
         hint = next(part for part in get_args(hint) if part is not type(None))
     if hint is bool:
         return {"action": argparse.BooleanOptionalAction}

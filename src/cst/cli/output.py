@@ -22,7 +22,7 @@ def check_outputs(outputs: Mapping[str, Path | None], data: Iterable[Path | str 
         outputs: files by the option that names each.
         data: what the command reads.
     """
-    origins = [Path(origin) for origin in data if origin is not None]
+    origins = [Path(origin) for origin in data if isinstance(origin, Path) or (origin and Path(origin).is_file())]
     seen: dict[Path, str] = {}
     for name, path in outputs.items():
         if path is None:
@@ -32,10 +32,16 @@ def check_outputs(outputs: Mapping[str, Path | None], data: Iterable[Path | str 
         for folder in origins:
             if lies_in(path, folder) and path.suffix.lower() in SUFFIXES:
                 raise ValueError(f"{name}={path} would become a part of the data in {folder}: choose another place.")
-        check_place(path, f"{name}=", origins)
+        check_place(path, f"{name}=", [*origins, *_files_of_a_run(path.parent)])
         other = seen.setdefault(path.resolve(), name)
         if other != name:
             raise ValueError(f"{other}= and {name}= name the same file, {path}: choose another place for one of them.")
+
+
+def _files_of_a_run(folder: Path) -> Iterable[Path]:
+    from cst.engine.run import Run
+
+    return Run(folder).files if folder.is_dir() and Run(folder).is_run else ()
 
 
 def data_of_run(run: Run) -> list[Path | str | None]:

@@ -63,8 +63,12 @@ class Predict:
             with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
                 lines = csv.writer(file)
                 figures = ("prediction", "probability", "margin")
-                carried = [f"input_{name}" * (name in (*figures, adapted.kind.unit)) or name for name in domain.carried]
-                lines.writerow([adapted.kind.unit, *carried, *figures])
+                taken = [adapted.kind.unit, *figures]
+                for name in domain.carried:
+                    while name in taken:
+                        name = f"input_{name}"
+                    taken.insert(-len(figures), name)
+                lines.writerow(taken)
                 for place, (name, label, top, gap) in enumerate(rows):
                     cells = [column[place] for column in domain.carried.values()]
                     lines.writerow([name, *cells, adapted.classes[label], f"{top:.6f}", f"{gap:.6f}"])

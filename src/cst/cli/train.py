@@ -58,9 +58,6 @@ class Train(Config):
 
     def run(self) -> None:
         """Train, with progress, and print the figures."""
-        data = [self.source, self.target, self.target_labels, self.label, self.weights, self.config]
-        check_outputs({"json": self.json}, data)
-
         from cst.analysis.inspection import column_figures
         from cst.engine.progress import shown
         from cst.engine.run import Run
@@ -71,6 +68,8 @@ class Train(Config):
         method = parse_method(self.method)
         adjusted(method, self.weight, self.option)  # what the method does not know is refused before data are read
         folder = self.out or Path("runs") / re.sub(r"[:/ ]+", "-", self.name)
+        data = [self.source, self.target, self.target_labels, self.label, self.weights, self.config]
+        check_outputs({"json": self.json}, [*data, folder, *Run(folder).files])
         if self.resume is None:
             Run(folder).check_place([self.source, self.target])
         try:

@@ -20,7 +20,7 @@ from cst.types import described, fits, plain
 from cst.updates.optimizers import OPTIMIZERS
 
 Schedule = Literal["step", "inverse", "cosine", "constant"]
-BatchNorm = Literal["joint", "per-domain"]
+BatchNorm = Literal["joint", "per-domain", "auto"]
 Augment = Literal["none", "mild", "flip", "mild/flip"]
 Head = Literal["linear", "prototype"]
 Standardization = Literal["dataset", "image"]
@@ -123,10 +123,12 @@ class Config:
     code's), cosine or constant."""
     ramp_epochs: float | None = None
     """Epochs over which the weight of entropy terms grows from zero; 0 switches the ramp off."""
-    warmup_epochs: float | None = None
-    """Epochs on the source alone before any other term counts; ramps begin after them."""
+    warmup_epochs: float | Literal["auto"] | None = None
+    """Epochs on the source alone before any other term counts; ramps begin after them. auto: until the source's loss
+    falls by less than a fifth in an epoch, at most a quarter of the run."""
     batch_norm: BatchNorm | None = None
-    """Whose statistics batch norm uses: per-domain, each its own, or joint, of one concatenated pass."""
+    """Whose statistics batch norm uses: per-domain, each its own, joint, of one concatenated pass, or auto: joint where
+    other shares of the source's classes explain how the target differs, else per-domain."""
     feature_norm: bool | None = None
     """Batch norm without parameters behind the backbone; per domain, it takes out a shift of the features' mean and
     scale."""
@@ -169,6 +171,8 @@ class Config:
         for name in ("columns", "drop"):
             object.__setattr__(self, name, as_names(name, getattr(self, name)))
         for name in PATHS:
+            if isinstance(getattr(self, name), str) and not getattr(self, name).strip():
+                raise ValueError(f"{name}= is empty: give a path, or leave it out.")
             if isinstance(getattr(self, name), str | os.PathLike):
                 object.__setattr__(self, name, Path(getattr(self, name)))
         self._check()
@@ -188,7 +192,7 @@ class Config:
                 raise ValueError(f"{name}= must be a whole number of at least {least}, got {value!r}.")
         for name in NOT_NEGATIVE:
             value = getattr(self, name)
-            if value is not None and value < 0:
+            if isinstance(value, int | float) and value < 0:
                 raise ValueError(f"{name}= must be at least 0, got {value!r}.")
         if self.optimizer is not None and self.optimizer not in OPTIMIZERS:
             raise ValueError(f"optimizer=: {unknown('optimizer', self.optimizer, OPTIMIZERS)}")
@@ -275,8 +279,11 @@ def as_names(name: str, values: Any) -> tuple[str, ...] | None:
         return None
     if isinstance(values, str):
         values = [field.strip() for row in csv.reader([values], skipinitialspace=True) for field in row]
+        values = [value for value in values if value]
     if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"{name}= must be names of columns, got {values!r}.")
+    if not values or len(set(values)) < len(values):
+        raise ValueError(f"{name}= names {'a column twice' if values else 'no column'}: mend it, or leave it out.")
     return tuple(values)
 
 

@@ -49,7 +49,7 @@ class Settings:
     weight_decay: float
     schedule: str
     ramp_epochs: float
-    warmup_epochs: float
+    warmup_epochs: float | str
     batch_norm: str
     feature_norm: bool
     head: str
@@ -161,7 +161,7 @@ def resolve(
     decided = {**method.defaults, **recipe, **{name: value for name, value in written.items() if value is not None}}
     values = {**usual_values, **decided}
     values |= _counts(values, decided.get("batch_size"), sizes)
-    if values["warmup_epochs"] and values["warmup_epochs"] >= values["epochs"]:
+    if values["warmup_epochs"] not in (0, "auto") and values["warmup_epochs"] >= values["epochs"]:
         raise ValueError(
             f"warmup_epochs={values['warmup_epochs']:g} leaves none of the {values['epochs']} epochs to adapt in: "
             "lower it."

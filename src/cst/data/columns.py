@@ -24,6 +24,8 @@ MOST_CATEGORIES = 50
 LARGEST = 1e18
 """Numbers beyond it have no square in 32 bits, so that no deviation can be computed of them."""
 
+TRUTH = ("false", "true")
+TIMES = ("Timedelta", "Period", "timedelta")
 KEEP = "name it in columns= to keep it"
 
 _ROW_NUMBERS = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")
@@ -90,6 +92,8 @@ def choose(
         if name not in table:
             option = "columns=" if name in only else "drop="
             raise ValueError(f"{where} has no column '{name}' (it has {', '.join(table)}): mend {option}.")
+    if both := next((name for name in only if name in drop), None):
+        raise ValueError(f"columns= and drop= both name '{both}': take it out of one of them.")
     if label in only:
         raise ValueError(f"{where}: column '{label}' holds the labels, so it cannot be an input: mend columns=.")
     columns, notes = [], []
@@ -109,6 +113,8 @@ def _judged(name: str, cells: Cells, where: str, chosen: bool) -> tuple[Column |
     """A column as an input, or nothing, and what to say of it."""
     import numpy as np
 
+    if any(hasattr(cell, "isoformat") or type(cell).__name__ in TIMES for cell in cells[:ENOUGH]):
+        return None, "holds dates or times and is left out"
     numbers = _numbers(name, cells, where)
     if numbers is None:
         return _category(name, [cell for cell in cells if not is_missing(cell)], chosen)
@@ -119,13 +125,12 @@ def _judged(name: str, cells: Cells, where: str, chosen: bool) -> tuple[Column |
     distinct = len(np.unique(values))
     if distinct == 1 and not chosen and len(cells) > 1:
         return None, f"holds {values[0]:g} in every row and is left out ({KEEP})"
-    whole = bool((values == np.round(values)).all()) and distinct == len(cells)
-    if not whole:
-        return column, ""
     steps = np.diff(values)
-    counts = len(cells) >= ENOUGH and (
-        values.max() - values.min() == len(values) - 1 or bool((steps > 0).all()) or bool((steps < 0).all())
-    )
+    steady = len(cells) >= ENOUGH and distinct == len(cells) and bool((steps > 0).all() or (steps < 0).all())
+    if not (values == np.round(values)).all() or distinct < len(cells):
+        asked = f"rises or falls with every row: if it only counts them or tells the time, use drop={name}"
+        return column, asked if steady and not chosen else ""
+    counts = steady or (len(cells) >= ENOUGH and values.max() - values.min() == len(values) - 1)
     named = bool(_IDENTIFIERS.fullmatch(name))
     if (counts or named) and not chosen:
         return None, f"{'counts' if counts else 'identifies'} the rows and is left out ({KEEP})"
@@ -142,19 +147,25 @@ def _category(name: str, present: Cells, chosen: bool) -> tuple[Column | None, s
         frequency[word] = frequency.get(word, 0) + 1
     often = sorted(frequency, key=lambda word: (-frequency[word], word))
     column = Column(name, tuple(sorted(often[:MOST_CATEGORIES])), often[0])
+    rest = len(often) - len(column.categories)
+    rare = f"has {rest} rare values beside its {MOST_CATEGORIES} most frequent" if rest else ""
     if chosen:
-        return column, ""
+        return column, rare
     if len(often) == 1 and len(words) > 1:
         return None, f"holds {reprlib.repr(often[0])} in every row and is left out ({KEEP})"
     few = len(words) < ENOUGH and not _IDENTIFIERS.fullmatch(name)
     if few or (len(often) <= len(words) / 2 and len(often) <= 4 * MOST_CATEGORIES):
-        rest = len(often) - len(column.categories)
-        return column, f"has {rest} rare values beside its {MOST_CATEGORIES} most frequent" if rest else ""
+        return column, rare
     if sum(len(word.split()) for word in words) > 3 * len(words):
         return None, f"holds texts and is left out; to learn from them, name it with text={name}"
     if len(often) == len(words):
         return None, f"identifies the rows and is left out ({KEEP})"
     return None, f"has {len(often)} different values and is left out ({KEEP})"
+
+
+def identifiers(table: Mapping[str, Cells], names: Sequence[str]) -> tuple[str, ...]:
+    """Those of the columns that are called like an identifier, or that tell rows apart."""
+    return tuple(name for name in names if _IDENTIFIERS.fullmatch(name) or telling_rows_apart(table, [name]))
 
 
 def telling_rows_apart(table: Mapping[str, Cells], names: Sequence[str]) -> tuple[str, ...]:
@@ -173,7 +184,7 @@ def telling_rows_apart(table: Mapping[str, Cells], names: Sequence[str]) -> tupl
 def _numbers(name: str, cells: Cells, where: str) -> NDArray[np.float64] | None:
     """A column as numbers, NaN for a gap; None for words. A few words among numbers are a mistake in the table."""
     try:
-        return as_numbers(name, cells, where)
+        return as_numbers(name, cells, where, f"mend the cell, or use drop={name}")
     except ValueError:
         kinds = [_is_number(cell) for cell in cells if not is_missing(cell)]
         words = all(isinstance(cell, str) for cell in cells if not is_missing(cell) and not _is_number(cell))
@@ -182,17 +193,18 @@ def _numbers(name: str, cells: Cells, where: str) -> NDArray[np.float64] | None:
         raise
 
 
-def as_numbers(name: str, cells: Cells, where: str) -> NDArray[np.float64]:
+def as_numbers(name: str, cells: Cells, where: str, advice: str = "mend the cell") -> NDArray[np.float64]:
     """A column as numbers [N], NaN for a gap."""
     import numpy as np
 
     try:
         values = _quickly(cells)
         if values is None:
-            values = np.array([np.nan if is_missing(cell) else float(cell) for cell in cells])
+            values = np.array([np.nan if is_missing(cell) else _number(cell) for cell in cells])
     except (TypeError, ValueError, OverflowError):
         row = next(r for r, cell in enumerate(cells) if not is_missing(cell) and not _is_number(cell))
-        advice = "write decimal points" if _decimal_comma(cells[row]) else f"mend the cell, or use drop={name}"
+        if _decimal_comma(cells[row]):
+            advice = "write numbers with a decimal point and without separators of thousands"
         raise ValueError(
             f"{where}, row {row}: column '{name}' holds {reprlib.repr(cells[row])}, which is no number; {advice}."
         ) from None
@@ -217,16 +229,23 @@ def _quickly(cells: Cells) -> NDArray[np.float64] | None:
     return values if values.ndim == 1 else None
 
 
+def _number(cell: Any) -> float:
+    """A number, or a truth value as a table writes it."""
+    if isinstance(cell, str) and cell.strip().lower() in TRUTH:
+        return float(TRUTH.index(cell.strip().lower()))
+    return float(cell)
+
+
 def _is_number(cell: Any) -> bool:
     try:
-        float(cell)
+        _number(cell)
     except (TypeError, ValueError, OverflowError):
         return False
     return True
 
 
 def _decimal_comma(cell: Any) -> bool:
-    return bool(re.fullmatch(r"\s*[-+]?\d*,\d+\s*", str(cell)))
+    return bool(re.fullmatch(r"\s*[-+]?\d*(,\d+)+(\.\d*)?\s*", str(cell)))
 
 
 def encoded(
@@ -256,7 +275,8 @@ def encoded(
         if gaps and (not fill or column.fill is None):
             raise ValueError(f"{where}, row {gaps[0]}: column '{column.name}' is empty; fill it in, or drop the row.")
         if gaps:
-            values = SimpleImputer(strategy="constant", fill_value=column.fill).fit_transform(values)
+            filled = SimpleImputer(strategy="constant", fill_value=column.fill, keep_empty_features=True)
+            values = filled.fit_transform(values)
             shown = f"{column.fill:g}" if isinstance(column.fill, float) else column.fill
             notes.append(
                 f"Column '{column.name}' of {where} has no value in {len(gaps)} of {len(cells)} rows: {shown}, the "

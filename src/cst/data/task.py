@@ -124,8 +124,18 @@ def make_task(
         replace(target, labels=None),  # they are the oracle's
         classes,
         Oracle(truth, held_out),
-        (*notes, *sentences, *_labelled_part(truth)),
+        (*notes, *sentences, *_alike(classes), *_labelled_part(truth)),
     )
+
+
+def _alike(classes: tuple[Any, ...]) -> tuple[str, ...]:
+    """A sentence for classes that differ in nothing but capitals."""
+    seen: dict[str, Any] = {}
+    for name in map(str, classes):
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            return (f"The classes '{other}' and '{name}' differ in capitals only: if they are one, write them alike.",)
+    return ()
 
 
 def same_kind(source: str, target: str) -> None:

@@ -102,11 +102,22 @@ class Adapted:
             raise ValueError(f"The data have the classes {theirs}, but the run was trained on {ours}.")
 
     def save(self, folder: str | Path) -> None:
-        """Write the model into ``folder``, from which :func:`cst.load` brings it back."""
+        """Write the model into ``folder``, from which :func:`cst.load` brings it back.
+
+        A model that was saved there before is replaced; a run, or anything else, is not.
+        """
+        if not str(folder).strip():
+            raise ValueError("The folder for the model has no name: choose one.")
         run = Run(Path(folder))
         if run.folder.is_file():
             raise ValueError(f"{folder} is a file: choose a folder for the model.")
         run.check_place()
+        if run.result_file.exists() or run.checkpoint_file.exists() or run.is_locked:
+            raise ValueError(f"{folder} holds a run, which saving would replace: choose another folder for the model.")
+        self.write(run)
+
+    def write(self, run: Run) -> None:
+        """Write the model among the files of a run."""
         run.folder.mkdir(parents=True, exist_ok=True)
         run.save_weights(self.model.state_dict())
         self.settings.save(run.config_file)

@@ -53,6 +53,7 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
                     log.add(losses, training.memory.add(step))
                     for callback in callbacks:
                         callback.on_step(step_number + 1, total)
+            objective.end_epoch(number + 1, settings.epochs, log.source_loss)
             present = training.evaluation()
             history.append(log.record(training, present))
             if run:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor, nn
 
 from cst.grammar import make
@@ -9,6 +11,10 @@ from cst.methods import Method
 from cst.terms.contract import Epoch, Network, Problem, Step, Term
 
 SOURCE = "source"
+LEARNED = 0.2
+"""The source counts as learned when its loss falls by less than this part in an epoch."""
+LONGEST = 0.25
+"""Of the run, that a warm-up without a fixed length may take."""
 
 
 class Objective(nn.Module):
@@ -24,7 +30,7 @@ class Objective(nn.Module):
         feature_dim: d.
         num_target: samples in the target.
         ramp_epochs: over which the weight of ramped terms grows.
-        warmup_epochs: on the source alone.
+        warmup_epochs: on the source alone; ``"auto"`` until it is learned (`end_epoch`).
     """
 
     def __init__(
@@ -36,7 +42,7 @@ class Objective(nn.Module):
         feature_dim: int,
         num_target: int,
         ramp_epochs: float = 0.0,
-        warmup_epochs: float = 0.0,
+        warmup_epochs: float | str = 0.0,
     ) -> None:
         super().__init__()
         self.model = model
@@ -45,7 +51,9 @@ class Objective(nn.Module):
         for _, term in self.items():
             term.setup(problem)
         self.weights = {part.name: part.weight for part in method.terms}
-        self.ramp_epochs, self.warmup_epochs = ramp_epochs, warmup_epochs
+        self.ramp_epochs = ramp_epochs
+        self.warm_until = math.inf if isinstance(warmup_epochs, str) else warmup_epochs
+        self.source_loss = math.inf
 
     @property
     def views(self) -> frozenset[str]:
@@ -62,12 +70,12 @@ class Objective(nn.Module):
         assert isinstance(term, Term)
         if self._waits(name, epochs):
             return 0.0
-        since = epochs - self.warmup_epochs
+        since = epochs - self.warm_until
         ramp = min(1.0, since / self.ramp_epochs) if term.ramped and self.ramp_epochs else 1.0
         return self.weights[name] * ramp
 
     def _waits(self, name: str, epochs: float) -> bool:
-        return name != SOURCE and epochs < self.warmup_epochs
+        return name != SOURCE and epochs < self.warm_until
 
     def forward(self, step: Step) -> dict[str, Tensor]:
         """Every term's loss, unweighted, and the weighted total."""
@@ -87,6 +95,28 @@ class Objective(nn.Module):
         """Tell every term."""
         for _, term in self.items():
             term.start_epoch(epoch)
+
+    def end_epoch(self, epochs: int, total: int, source_loss: float) -> None:
+        """End a warm-up of open length: when the source's loss falls by less than a part, or a share has passed.
+
+        Args:
+            epochs: that have passed.
+            total: of the run.
+            source_loss: its mean over the last of them.
+        """
+        if self.warm_until == math.inf:
+            slow = source_loss > (1 - LEARNED) * self.source_loss
+            if slow or epochs >= LONGEST * total:
+                self.warm_until = float(epochs)
+        self.source_loss = source_loss
+
+    def get_extra_state(self) -> dict[str, float]:
+        """What a checkpoint keeps of the warm-up."""
+        return {"warm_until": self.warm_until, "source_loss": self.source_loss}
+
+    def set_extra_state(self, state: dict[str, float]) -> None:
+        """Go on with the warm-up of a checkpoint."""
+        self.warm_until, self.source_loss = state["warm_until"], state["source_loss"]
 
     def metrics(self) -> dict[str, object]:
         """What the terms have to say of the epoch."""

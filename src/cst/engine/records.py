@@ -73,6 +73,12 @@ class EpochLog:
         share = self._steps / self.settings.steps_per_epoch
         self.tell({name: value / share for name, value in self.means.items()})
 
+    @property
+    def source_loss(self) -> float:
+        """The mean of the source's loss, or of the total where another term stands in for it."""
+        self.read()
+        return self.means.get("source", self.means["total"])
+
     def record(self, training: Training, evaluation: Evaluation) -> dict[str, Any]:
         """The epoch's line in the metrics."""
         self.read()

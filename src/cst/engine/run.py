@@ -26,6 +26,8 @@ from cst.files import check_place, lies_in, reading, write_aside, write_text_asi
 
 LOCK = ".lock"
 CHECKPOINT = ("epochs", "objective", "optimizer", "memory", "data")
+SINCE = 4
+"""The format from which on config.yaml says its own."""
 FINISHED = ("epochs", "data")
 """What a finished run keeps of its checkpoint: to know its data again."""
 
@@ -44,11 +46,22 @@ class Run:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All that a run writes, but for its tokenizer."""
+        """All that a run writes."""
         return (
-            *(self.config_file, self.metrics_file, self.checkpoint_file, self.result_file),
-            *(self.folder / "model.json", self.weights_file, self.earlier_weights_file),
+            *(self.config_file, self.metrics_file, self.checkpoint_file, self.result_file, self.folder / "model.json"),
+            *(self.weights_file, self.earlier_weights_file, self.folder / "tokenizer"),
         )
+
+    @property
+    def is_run(self) -> bool:
+        """Whether cst wrote what lies here: somebody else may call a file config.yaml too."""
+        import yaml
+
+        try:
+            values = yaml.safe_load(self.config_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError):
+            return self.has_model
+        return self.has_model or (isinstance(values, dict) and {"task", "method"} <= set(values))
 
     def check_place(self, data: Iterable[Path | None] = ()) -> None:
         """Refuse a folder that cannot be written, that lies among the data, or whose files are not a run's."""
@@ -60,9 +73,11 @@ class Run:
             if origin.exists() and origin.resolve().parent == self.folder.resolve():
                 inside = self.folder / "run"
                 raise ValueError(f"out={self.folder} is where {origin} lies: choose a folder of its own, {inside} say.")
+        if self.folder.is_symlink() and not self.folder.exists():
+            raise ValueError(f"out={self.folder} is a link that leads nowhere: choose another folder.")
         check_place(self.folder, "out=")
         others = [file for file in self.files if file.exists()]
-        if others and not self.config_file.exists():
+        if others and not self.is_run:
             raise ValueError(
                 f"out={self.folder} has a file {others[0].name} but holds no run, which would replace it: choose "
                 "another folder."
@@ -89,6 +104,8 @@ class Run:
             )
         run.folder.mkdir(parents=True, exist_ok=True)
         with run.locked():
+            for left_over in run.folder.glob(".*.partial"):  # of a process that was killed
+                left_over.unlink(missing_ok=True)
             if resume:
                 run._check_same(settings)
             else:
@@ -103,8 +120,9 @@ class Run:
             )
 
     def _clear(self) -> None:
-        for old in (*self.files, *self.folder.glob(".*.partial")):
-            old.unlink(missing_ok=True)
+        for old in self.files:
+            if not old.is_dir():
+                old.unlink(missing_ok=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -146,7 +164,14 @@ class Run:
     @property
     def settings(self) -> Settings:
         """What the run goes by."""
-        return Settings.load(self.config_file)
+        settings = Settings.load(self.config_file)
+        model = self.folder / "model.json"
+        if model.is_file() and "format" not in self.config_file.read_text(encoding="utf-8"):
+            with reading(model):
+                earlier = json.loads(model.read_text(encoding="utf-8"))["format"] < SINCE
+            if not earlier:
+                raise ValueError(f"{self.config_file} is not whole: restore it or start a new run.")
+        return settings
 
     def write_records(self, history: list[dict[str, Any]]) -> None:
         """Replace the metrics by these records, one a line."""
@@ -163,6 +188,11 @@ class Run:
     def rewind(self, epochs: int) -> list[dict[str, Any]]:
         """Forget the records after ``epochs``, which an interruption left without a checkpoint."""
         kept = self.history(epochs)
+        if len(kept) != epochs:
+            raise ValueError(
+                f"{self.metrics_file} has {len(kept)} of the {epochs} epochs that the checkpoint has behind it: "
+                "restore it or start a new run."
+            )
         self.write_records(kept)
         return kept
 

@@ -19,6 +19,7 @@ from cst.engine.loop import fit
 from cst.engine.records import diverged
 from cst.engine.run import Run
 from cst.engine.setup import quick_note, set_up, settle
+from cst.files import lies_in
 from cst.methods import Method
 
 
@@ -49,6 +50,9 @@ def train(
         tell: takes sentences that the user should know.
     """
     folder = out or config.out
+    for origin in (config.source, config.target):
+        if config.cache and origin and lies_in(config.cache, origin):
+            raise ValueError(f"cache={config.cache} lies in the data {origin}: choose a folder outside of it.")
     if folder and not resume:
         Run(folder).check_place([config.source, config.target])
     settings, method = settle(config, task, method, custom=module is not None)
@@ -75,7 +79,7 @@ def train(
                 result = evaluate(training.model, training.task, config.workers)
             except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
                 raise diverged(settings, settings.epochs - 1, "the weights are not finite") from None
-            adapted.save(run.folder)
+            adapted.write(run)
             run.save_result(result)
             if not config.keep_checkpoint:
                 run.shorten_checkpoint()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cst.config.defaults import PRETRAINED_IMAGES
-from cst.data.columns import Choice, Column, choose, encoded, telling_rows_apart
+from cst.data.columns import Choice, Column, choose, encoded, identifiers
 from cst.data.domain import Domain, Reading, RowNames
 from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, read_columns, read_labels
 from cst.data.readers.tables import LABEL
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from cst.config import Settings
     from cst.data.augmentations import Augmentations
     from cst.data.samples import Samples
+
+MOST_UNEXPLAINED = 0.3
+"""Of the domains' distance, that other shares of the source's classes may leave unexplained."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,9 @@ class ArrayEncoder:
         from cst.data.arrays import samples_from
 
         if is_frame(items) and self.columns:
-            items, _ = inputs_of_frame(items, self.columns, role)
+            items, notes = inputs_of_frame(items, self.columns, role)
+            for note in notes:
+                warnings.warn(note, stacklevel=4)
         samples, bytes_in = samples_from(items, role, as_images=not self.raw)
         shape = tuple(samples.take(torch.tensor([0])).shape[1:])
         if bytes_in != self.bytes_in:
@@ -108,7 +114,7 @@ class Arrays(Kind):
         matrix, gaps = encoded(table, chosen.columns, str(path), reading.fill)
         inputs = {column.name for column in chosen.columns}
         others = [name for name in table if reading.carry and name not in inputs]
-        carried = {name: table[name] for name in telling_rows_apart(table, others)}
+        carried = {name: table[name] for name in identifiers(table, others)}
         notes = (*chosen.notes, *gaps)
         return Domain(
             self.name, matrix, RowNames(len(matrix)), labels, columns=chosen.columns, carried=carried, notes=notes
@@ -121,9 +127,8 @@ class Arrays(Kind):
         choice = choose(table, where, label, reading.only, reading.drop)
         if not choice.columns:
             reasons = " ".join(choice.notes[:1]) or "There is none beside the label."
-            raise ValueError(
-                f"{where[:1].upper()}{where[1:]} has no column of numbers or categories to learn from. {reasons}"
-            )
+            subject = where.replace("the ", "The ", 1) if where.startswith("the ") else where
+            raise ValueError(f"{subject} has no column of numbers or categories to learn from. {reasons}")
         return choice
 
     def read_items(self, items: Any, reading: Reading) -> Domain:
@@ -195,6 +200,15 @@ class Arrays(Kind):
 
         return None if item.ndim < 2 else Image.fromarray(as_bytes(item)).convert("RGB").resize((side, side), 0)
 
+    def explained_by_shares(self, source: Domain, labels: Any, target: Domain) -> bool:
+        """Whether a mixture of the source's classes explains most of how the inputs' moments differ."""
+        from cst.data.shift import unexplained_by_shares
+
+        if not all(hasattr(domain.items, "shape") for domain in (source, target)):
+            return False
+        shapes = {tuple(domain.items.shape[1:]) for domain in (source, target)}
+        return len(shapes) == 1 and unexplained_by_shares(source.items, labels, target.items) < MOST_UNEXPLAINED
+
     def remarks(self, source: Domain, target: Domain) -> tuple[str, ...]:
         """Of vectors without names: places that only count the samples, or that vary in one domain only."""
         from cst.data.arrays import counting, varying_in_one
@@ -237,6 +251,9 @@ def is_frame(items: Any) -> bool:
 
 def table_of_frame(frame: Any) -> dict[str, list[Any]]:
     """Every column of a data frame."""
+    names = [str(name) for name in frame.columns]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"The data frame has two columns called '{twice}': rename one of them.")
     return {str(name): frame[name].tolist() for name in frame.columns}
 
 
@@ -245,10 +262,13 @@ def inputs_of_frame(frame: Any, columns: Sequence[Column], role: str, fill: bool
     from cst.data.arrays import in_columns
 
     frame = in_columns(frame, tuple(column.name for column in columns), role)
+    if not len(frame):
+        raise ValueError(f"There are no {role} inputs: give at least one.")
     plain = not any(column.categories for column in columns) and not frame.isna().any(axis=None)
     if plain and all(kind.kind in "biuf" for kind in frame.dtypes):
         return _as_array(frame, role), ()
-    return encoded(table_of_frame(frame), columns, f"the {role}", fill)
+    where = "the new data" if role == "new" else f"the {role}"
+    return encoded(table_of_frame(frame), columns, where, fill)
 
 
 def _is_pair(items: Any) -> bool:

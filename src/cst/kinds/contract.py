@@ -63,6 +63,10 @@ class Kind(ABC):
         """Settings on top of the usual ones with which a backbone can be adapted on a CPU in bearable time."""
         return {}
 
+    def explained_by_shares(self, source: Domain, labels: Any, target: Domain) -> bool:
+        """Whether the target looks like the source's classes in other shares; False where that cannot be told."""
+        return False
+
     def claims_path(self, path: Path, reading: Reading) -> int:
         """Whether a file or folder holds such data: `NO`, `MAYBE` or `SURELY`."""
         return NO

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cst.data.columns import telling_rows_apart
+from cst.data.columns import identifiers
 from cst.data.domain import Domain, Reading, RowNames
 from cst.data.readers import is_table, read_columns, read_labels
 from cst.kinds.contract import MAYBE, NO, SURELY, Kind, as_sequence, paths_or_texts
@@ -98,7 +98,7 @@ class Text(Kind):
                 f"{path}, row {empty[0]}: column '{reading.text}' has no text; fill it in or drop the row."
             )
         names = list(columns) if reading.carry else []
-        carried = {name: columns[name] for name in names if name == reading.text or telling_rows_apart(columns, [name])}
+        carried = {name: columns[name] for name in names if name == reading.text or identifiers(columns, [name])}
         domain = Domain(self.name, texts, RowNames(len(texts)), labels, carried=carried)
         return domain.without(empty, "rows have no text", "row ")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,10 @@ def own_domains(config: Config, columns: tuple[Column, ...] = ()) -> tuple[Domai
             f"target_labels={config.target_labels}: the source has this column too, as an input; drop it there."
         )
     target = kind.read_path(config.target, replace(reading, labels=False, columns=source.columns, role="target"))
-    truth = None if config.target_labels is None else target_labels(config.target_labels, config, target)
-    return source, target, truth
+    if config.target_labels is None:
+        return source, target, None
+    truth, notes = target_labels(config.target_labels, config, target)
+    return source, replace(target, notes=(*target.notes, *notes)), truth
 
 
 def own_task(config: Config, columns: tuple[Column, ...] = ()) -> Task:
@@ -98,18 +100,18 @@ def _split(source: Any) -> tuple[Any, Any]:
     return source[0], source[1]
 
 
-def target_labels(named: str, config: Config, target: Domain) -> list[Any]:
-    """Labels of the target for evaluation: of its folders, of one of its columns, or of another file."""
+def target_labels(named: str, config: Config, target: Domain) -> tuple[list[Any], tuple[str, ...]]:
+    """Labels of the target for evaluation, of its folders, one of its columns or another file, and what to say."""
     path = config.target or Path()
     files = path.is_dir() and not is_saved_dataset(path)
     if named == FOLDERS:
         if not files:
             raise ValueError("target_labels=folders needs a target of image files in class folders.")
-        return _of_folders(target.names, path)
+        return _of_folders(target.names, path), ()
     if Path(named).suffix.lower() in ARRAY_FILES:
         from cst.data.readers.arrays import load_labels
 
-        return _as_many(load_labels(Path(named)).tolist(), target, named)
+        return _as_many(load_labels(Path(named)).tolist(), target, named), ()
     if Path(named).suffix.lower() in TABLES:
         return _of_table(Path(named), target, config)
     if files:
@@ -118,7 +120,7 @@ def target_labels(named: str, config: Config, target: Domain) -> list[Any]:
         )
     reading = Reading(config.text, named, columns=target.columns, label_option="target_labels=", gaps=True)
     labels = read_path(path, reading).labels
-    return [] if labels is None else list(labels)
+    return [] if labels is None else list(labels), ()
 
 
 def _of_folders(names: Sequence[str], path: Path) -> list[str | None]:
@@ -130,7 +132,8 @@ def _of_folders(names: Sequence[str], path: Path) -> list[str | None]:
     return [class_called(name.partition("/")[0]) if "/" in name else None for name in names]
 
 
-def _of_table(path: Path, target: Domain, config: Config) -> list[Any]:
+def _of_table(path: Path, target: Domain, config: Config) -> tuple[list[Any], tuple[str, ...]]:
+    """By the names of files or rows, by a column that tells rows apart in both tables, or in order."""
     from cst.data.readers.tables import LABEL, columns_of, labels_of
 
     columns = columns_of(path)
@@ -140,16 +143,37 @@ def _of_table(path: Path, target: Domain, config: Config) -> list[Any]:
     which = "file" if "file" in columns else unit  # as in what 'cst predict' writes
     if which not in columns and unit == "file":
         raise ValueError(f"{path} has no column 'file': the labels of images need the name of each.")
+    names = [_with_slashes(name) for name in target.names]
     if which not in columns:
-        return _as_many(labels, target, str(path))
+        shared = _shared_column(columns, named, config)
+        if shared is None:
+            return _as_many(labels, target, str(path)), ()
+        which, cells = shared
+        names = [_with_slashes(cells[int(row)]) for row in target.names]
     known: dict[str, Any] = {}
     for name, label in zip(map(_with_slashes, columns[which]), labels, strict=True):
         if known.setdefault(name, label) != label:
             raise ValueError(f"{path} names {name} twice, with the labels {known[name]} and {label}: keep one of them.")
-    names = [_with_slashes(name) for name in target.names]
     if not any(name in known for name in names):
         raise ValueError(f"{path} names no {which} of the target in its column '{which}': write them like {names[0]}.")
-    return [known.get(name) for name in names]
+    strange = [name for name in known if name not in set(names)]
+    notes = [f"The labels in {path} are matched by its column '{which}'."] if which not in ("file", "row") else []
+    if strange:
+        notes.append(f"{len(strange)} labels in {path} belong to no {which} of the target, {which} {strange[0]} first.")
+    return [known.get(name) for name in names], tuple(notes)
+
+
+def _shared_column(columns: Mapping[str, list[Any]], label: str | None, config: Config) -> tuple[str, list[Any]] | None:
+    """A column that tells rows apart in the file of labels and in the target, with the target's values."""
+    from cst.data.columns import telling_rows_apart
+    from cst.data.readers import is_table, read_columns
+
+    if config.target is None or not is_table(config.target):
+        return None
+    theirs = read_columns(config.target)
+    both = [name for name in columns if name in theirs and name != label]
+    apart = [name for name in telling_rows_apart(columns, both) if telling_rows_apart(theirs, [name])]
+    return (apart[0], theirs[apart[0]]) if apart else None
 
 
 def _with_slashes(name: Any) -> str:

@@ -21,6 +21,9 @@ class Cycle(Term):
         normalize: scale every feature row to unit length first.
         bias: append a constant feature.
         centred: regress onto ``onehot - 1/K`` (as the published code) instead of ``onehot``.
+        relative: ``l2`` is a multiple of the target features' mean eigenvalue.
+        summed: sum the squared error over the classes instead of averaging it, so that the term weighs the same for
+            any number of them.
 
     A target head that fits the pseudo-labels has a small loss; one that an enormous ridge holds at zero has the mean
     square of the one-hot labels, ``1 / K``.
@@ -32,23 +35,33 @@ class Cycle(Term):
     0.3333
     """
 
-    def __init__(self, l2: float = 1e-3, normalize: bool = False, bias: bool = False, centred: bool = False) -> None:
+    def __init__(
+        self,
+        l2: float = 1e-3,
+        normalize: bool = False,
+        bias: bool = False,
+        centred: bool = False,
+        relative: bool = False,
+        summed: bool = False,
+    ) -> None:
         super().__init__()
         if l2 <= 0:
             raise ValueError(f"cycle: l2 must be positive, got {l2}.")
-        self.l2, self.normalize, self.bias, self.centred = l2, normalize, bias, centred
+        self.l2, self.normalize, self.bias, self.centred, self.relative = l2, normalize, bias, centred, relative
+        self.summed = summed
 
     def options(self) -> dict[str, Any]:
         """How the target head is fitted.
 
         >>> Cycle(l2=0.1).options()
-        {'l2': 0.1, 'normalize': False, 'bias': False, 'centred': False}
+        {'l2': 0.1, 'normalize': False, 'bias': False, 'centred': False, 'relative': False}
         """
-        return {"l2": self.l2, "normalize": self.normalize, "bias": self.bias, "centred": self.centred}
+        names = ("l2", "normalize", "bias", "centred", "relative")
+        return {name: getattr(self, name) for name in names}
 
     def forward(self, step: Step) -> Tensor:
         """The reverse loss, a scalar of source features [N_s, d] and target features [N_t, d]."""
-        return reverse_loss(
+        loss = reverse_loss(
             step.source.features,
             step.labels,
             step.target.features,
@@ -56,3 +69,4 @@ class Cycle(Term):
             self.num_classes,
             **self.options(),
         )
+        return self.num_classes * loss if self.summed else loss

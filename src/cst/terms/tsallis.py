@@ -5,11 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from cst.functional import ALPHAS, select_alpha, tsallis_entropy
-from cst.terms.contract import Epoch, Problem, Step, Term
+from cst.functional import ALPHAS, balanced_tsallis_entropy, select_alpha, tsallis_entropy
+from cst.terms.contract import Epoch, Network, Problem, Step, Term
 from cst.terms.cycle import Cycle
+
+TIE = 0.01
+"""Reverse losses that lie closer together than this share of the least do not tell alphas apart."""
+
+
+def start_of(network: Network) -> Tensor | None:
+    """The source head as a matrix [d + 1, K], its last row the bias; None for one that is not linear.
+
+    >>> from cst.models.model import Model
+    >>> start_of(Model(nn.Identity(), nn.Linear(4, 3))).shape
+    torch.Size([5, 3])
+    """
+    head = getattr(network, "head", None)
+    if type(head) is not nn.Linear:
+        return None
+    return torch.cat([head.weight.detach().T, head.bias.detach().unsqueeze(0)]).float()
 
 
 class Tsallis(Term):
@@ -19,6 +35,8 @@ class Tsallis(Term):
         alpha: the entropic index, or ``"auto"`` to select it each epoch by the round trip.
         samples: how many samples of each domain the selection uses.
         iterations: descent steps of the selection's source heads.
+        balanced: let every class weigh the same (:func:`cst.functional.balanced_tsallis_entropy`).
+        temperature: by which logits are divided.
 
     The selection's target heads have the options of the term ``cycle`` where there is one.
 
@@ -38,7 +56,14 @@ class Tsallis(Term):
 
     ramped = True
 
-    def __init__(self, alpha: float | str = "auto", samples: int = 1000, iterations: int = 50) -> None:
+    def __init__(
+        self,
+        alpha: float | str = "auto",
+        samples: int = 1000,
+        iterations: int = 50,
+        balanced: bool = False,
+        temperature: float = 1.0,
+    ) -> None:
         super().__init__()
         if isinstance(alpha, str) and alpha != "auto":
             raise ValueError(f"tsallis: alpha must be a number or 'auto', got '{alpha}'.")
@@ -47,8 +72,9 @@ class Tsallis(Term):
         if samples < 2 or iterations < 1:
             raise ValueError("tsallis: samples must be at least 2 and iterations at least 1.")
         self.auto = alpha == "auto"
-        self.samples, self.iterations = samples, iterations
+        self.samples, self.iterations, self.balanced, self.temperature = samples, iterations, balanced, temperature
         self.round_trip: dict[str, Any] = {}
+        self.tied = False
         self.alpha: Tensor
         self.losses: Tensor
         self.register_buffer("alpha", torch.tensor(ALPHAS[-1] if isinstance(alpha, str) else float(alpha)))
@@ -66,7 +92,7 @@ class Tsallis(Term):
         if not self.auto:
             return
         source_features, source_labels, target_features = epoch.gathered()
-        alpha, losses = select_alpha(
+        _, losses = select_alpha(
             source_features,
             source_labels,
             target_features,
@@ -74,18 +100,30 @@ class Tsallis(Term):
             iterations=self.iterations,
             max_samples=self.samples,
             seed=epoch.number,
+            balanced=self.balanced,
+            temperature=self.temperature,
+            start=start_of(epoch.network),
             **self.round_trip,
         )
-        self.alpha.fill_(alpha)
         self.losses.copy_(losses)
+        ties = [a for a, loss in zip(ALPHAS, losses.tolist(), strict=True) if loss <= (1 + TIE) * float(losses.min())]
+        self.tied = len(ties) > 1
+        # Of several that are as good: the one in force, else the largest, which punishes doubt least.
+        present = round(float(self.alpha), 1)
+        self.alpha.fill_(present if present in ties else ties[-1])
 
     def forward(self, step: Step) -> Tensor:
         """Mean entropy of the batch's predictions [N, K], a scalar."""
-        return tsallis_entropy(step.target.probs, self.alpha).mean()
+        warm = self.temperature != 1.0
+        probs = (step.target.logits / self.temperature).softmax(-1) if warm else step.target.probs
+        if self.balanced:
+            return balanced_tsallis_entropy(probs, self.alpha)
+        return tsallis_entropy(probs, self.alpha).mean()
 
     def metrics(self) -> dict[str, Any]:
         """The alpha in force and, where it was selected, the losses of the candidates."""
         metrics: dict[str, Any] = {"alpha": round(float(self.alpha), 4)}
         if self.auto:
             metrics["alpha_losses"] = [round(float(loss), 6) for loss in self.losses]
+            metrics["alpha_tied"] = self.tied
         return metrics
