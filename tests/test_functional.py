@@ -7,6 +7,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import Ridge
 from torch.autograd import gradcheck
 
+from cst import functional
 from cst.functional import (
     ALPHAS,
     _labels_under_each_alpha,
@@ -261,3 +262,47 @@ def test_total_variation_bounds_the_error_of_labels():
     distance = total_variation(p, q)
     assert float(distance) == pytest.approx(float((p - q).clamp_min(0).sum()))
     assert 0 < distance <= (truth != labels).float().mean()
+
+
+class TestBalancedTsallisEntropy:
+    @pytest.mark.parametrize("alpha", [1.0, 1.3, 1.9, 2.0])
+    def test_is_the_class_normalised_sum_of_its_definition(self, alpha):
+        torch.manual_seed(0)
+        probs = torch.randn(9, 4, dtype=torch.float64).softmax(-1)
+        expected = 0.0
+        for c in range(4):
+            p = probs[:, c].numpy()
+            terms = -p * np.log(p) if alpha == 1 else (p - p**alpha) / (alpha - 1)
+            expected += terms.sum() / p.sum() / 4
+        assert float(functional.balanced_tsallis_entropy(probs, alpha)) == pytest.approx(expected, rel=1e-10)
+
+    def test_the_published_entropy_is_the_same_but_for_its_weights(self):
+        """At equal certainty of all samples, K times it is the entropy of the published code."""
+        from cst.terms.confusion import class_normalized_entropy
+
+        logits = torch.tensor([[2.0, 0, 0], [0, 2, 0], [0, 0, 2], [2, 0, 0]], dtype=torch.float64)
+        ours = 3 * functional.balanced_tsallis_entropy((logits / 2.5).softmax(-1), 1.9)
+        assert float(ours) == pytest.approx(float(class_normalized_entropy(logits, 1.9, 2.5)), rel=1e-10)
+
+    @pytest.mark.parametrize("balanced", [False, True])
+    def test_gradient_in_closed_form_is_autograds(self, balanced):
+        torch.manual_seed(0)
+        alphas = torch.tensor([1.0, 1.5, 2.0], dtype=torch.float64)
+        logits = torch.randn(6, 3, 4, dtype=torch.float64, requires_grad=True)
+        probs = (logits / 2).softmax(-1).transpose(0, 1)
+        entropy = functional.balanced_tsallis_entropy if balanced else lambda p, a: tsallis_entropy(p, a).mean(-1)
+        (expected,) = torch.autograd.grad(6 * entropy(probs, alphas[:, None]).sum(), logits)
+        found = functional._entropy_gradient(logits.detach(), alphas[:, None], balanced=balanced, temperature=2.0)
+        torch.testing.assert_close(found, expected)
+
+
+def test_a_relative_ridge_means_the_same_at_every_scale():
+    torch.manual_seed(0)
+    source, target = torch.randn(30, 5), torch.randn(40, 5)
+    labels, pseudo = torch.randint(3, (30,)), torch.randint(3, (40,))
+    losses = [reverse_loss(c * source, labels, c * target, pseudo, 3, l2=0.1, relative=True) for c in (1.0, 100.0)]
+    assert float(losses[0]) == pytest.approx(float(losses[1]), rel=1e-5)
+    twice = reverse_loss(source, labels, target.repeat(2, 1), pseudo.repeat(2), 3, l2=0.1, relative=True)
+    assert float(twice) == pytest.approx(float(losses[0]), rel=1e-5)  # as many samples again say nothing new
+    eigenvalues = torch.linalg.eigvalsh(target.T @ target)
+    assert functional.mean_eigenvalue(target) == pytest.approx(float(eigenvalues.mean()), rel=1e-5)

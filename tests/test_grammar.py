@@ -13,7 +13,7 @@ def names(text):
 def test_the_papers_methods_are_the_papers_sums():
     assert parse_method("cst").formula == "source + cycle + tsallis"
     assert parse_method("cycle").formula == "source + cycle"
-    assert parse_method("cst+entropy").formula == "source + cycle + entropy"
+    assert parse_method("cst+entropy").formula == "source + cycle + tsallis(alpha=1.0)"
     assert parse_method("cst+sam").formula == "source + cycle + tsallis, updated by sam"
     assert parse_method("source-only").formula == "source"
 
@@ -24,7 +24,7 @@ def test_published_recipe():
     assert parts["fixmatch"].options["threshold"] == 0.97
     assert parts["fixmatch"].weight == 0.5
     assert parts["confusion"].options["alpha"] == 1.9
-    assert parts["cycle"].options == {"normalize": True, "centred": True}
+    assert parts["cycle"].options == {"l2": 1e-3, "normalize": True, "centred": True}
     assert method.update.name == "sam"
     assert method.update.options["adaptive"] is True
 

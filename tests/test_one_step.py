@@ -62,7 +62,8 @@ def test_one_step_of_cst(alpha):
     weight, head, bias = (p.detach().numpy().copy() for p in model.parameters())
     expected_weight, expected_head, expected_bias, expected = numpy_step(xs, ys, xt, weight, head, bias, alpha)
 
-    method = parse_method(f"source+cycle(l2={L2})+tsallis(alpha={alpha})")
+    head_options, plain = "normalize=false, centred=false", "balanced=false, temperature=1.0"
+    method = parse_method(f"source+cycle(l2={L2}, {head_options})+tsallis(alpha={alpha}, {plain})")
     sizes = {"num_classes": CLASSES, "feature_dim": FEATURES, "num_target": N}
     objective = Objective(method, model, **sizes, ramp_epochs=RAMP).double()
     batch = Batch(*(torch.tensor(a) for a in (xs, ys, xt)), target_indices=torch.arange(N))

@@ -343,23 +343,38 @@ def _labels_under_each_alpha(
 
 def _entropy_gradient(logits: Tensor, alpha: Tensor, *, balanced: bool, temperature: float) -> Tensor:
     """N times that of the mean entropy of N samples in the logits [N, A, K], for each alpha [A, 1]."""
-    if not balanced:
-        return _tsallis_gradient(logits / temperature, alpha) / temperature
-    with torch.enable_grad():
-        leaf = logits.detach().requires_grad_()
-        probs = (leaf / temperature).softmax(-1).transpose(0, 1)
-        (gradient,) = torch.autograd.grad(len(logits) * balanced_tsallis_entropy(probs, alpha).sum(), leaf)
-    return gradient
+    scaled = logits / temperature
+    gradient = _balanced_gradient if balanced else _tsallis_gradient
+    return gradient(scaled, alpha) / temperature
 
 
 def _tsallis_gradient(logits: Tensor, alpha: Tensor) -> Tensor:
     """Of :func:`tsallis_entropy` in the logits: ``-a p (r - <p, r>)`` with ``r = (p^(a-1) - 1) / (a - 1)``."""
+    probs, ratio = _probs_and_ratio(logits, alpha)
+    return -alpha * probs * (ratio - (probs * ratio).sum(-1, keepdim=True))
+
+
+def _balanced_gradient(logits: Tensor, alpha: Tensor) -> Tensor:
+    """Of N times :func:`balanced_tsallis_entropy` in the logits [N, A, K].
+
+    With ``g(p) = -p r``, ``g'(p) = -1 - a r``, the mass ``m_c`` and the entropy ``e_c`` of a class, the derivative in
+    ``p_ic`` is ``N/K (g'(p_ic) / m_c - e_c / m_c^2)``; the softmax does the rest.
+    """
+    probs, ratio = _probs_and_ratio(logits, alpha)
+    mass = probs.sum(0).clamp_min(torch.finfo(probs.dtype).tiny)
+    entropy = -(probs * ratio).sum(0)
+    slope = (-1 - alpha * ratio - entropy / mass) / mass
+    slope = slope * (len(logits) / logits.shape[-1])
+    return probs * (slope - (probs * slope).sum(-1, keepdim=True))
+
+
+def _probs_and_ratio(logits: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
+    """``p`` and ``(p^(a-1) - 1) / (a - 1)``, which is ``log p`` at one."""
     log_probs = logits.log_softmax(-1)
-    probs, power = log_probs.exp(), alpha - 1
+    power = alpha - 1
     gibbs = power.abs() < 1e-6
     ratio = torch.expm1(power * log_probs) / power.masked_fill(gibbs, 1.0)
-    ratio = torch.where(gibbs, log_probs, ratio)
-    return -alpha * probs * (ratio - (probs * ratio).sum(-1, keepdim=True))
+    return log_probs.exp(), torch.where(gibbs, log_probs, ratio)
 
 
 def _largest_eigenvalue(z: Tensor, iterations: int = 20) -> float:

@@ -29,3 +29,39 @@ def test_a_run_that_only_warms_up_is_a_run_on_the_source(shifted_blobs, method):
         plain = cst.adapt((source, labels), target, "source-only", **{**settings, "warmup_epochs": 0})
         ours, theirs = adapted.model.state_dict(), plain.model.state_dict()
         assert all(torch.equal(ours[name], theirs[name]) for name in theirs if "target" not in name)
+
+
+def warming():
+    model = Model(nn.Linear(5, 4), nn.Linear(4, 3))
+    sizes = {"num_classes": 3, "feature_dim": 4, "num_target": 10}
+    return Objective(parse_method("cst"), model, **sizes, ramp_epochs=2, warmup_epochs="auto")
+
+
+def test_a_warm_up_of_open_length_ends_when_the_source_is_learned():
+    objective = warming()
+    for epochs, loss in enumerate((1.0, 0.5, 0.3), start=1):
+        objective.end_epoch(epochs, 40, loss)
+        assert objective.weight("cycle", epochs) == 0
+    objective.end_epoch(4, 40, 0.29)  # hardly less than before
+    assert objective.weight("cycle", 4) == 1
+    assert objective.weight("tsallis", 5) == 0.5, "ramps begin after it"
+    objective.end_epoch(5, 40, 0.1)
+    assert objective.warm_until == 4, "it does not begin again"
+
+
+def test_it_takes_at_most_a_quarter_of_the_run_and_survives_a_checkpoint():
+    objective, other = warming(), warming()
+    objective.end_epoch(1, 8, 1.0)
+    other.load_state_dict(objective.state_dict())
+    other.end_epoch(2, 8, 0.1)
+    assert other.warm_until == 2
+
+
+def test_short_runs_have_no_open_warm_up(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    short, longer = (cst.adapt((source, labels), target, epochs=e, steps_per_epoch=1) for e in (3, 4))
+    assert short.settings.warmup_epochs == 0
+    assert longer.settings.warmup_epochs == "auto"
+    assert "cycle" in short.history[0]["loss"]
+    assert "cycle" not in longer.history[0]["loss"]
+    assert "cycle" in longer.history[-1]["loss"]

@@ -15,6 +15,8 @@ from cst.files import reading, write_text_aside
 from cst.grammar import adjusted
 from cst.methods import Method
 
+SHORT = 4
+"""Epochs below which there is no time for a warm-up of open length."""
 FORMAT = 4
 """Of run folders and saved models; earlier formats are read as well."""
 OF_THE_DATA = (
@@ -131,6 +133,7 @@ def resolve(
     usual: Callable[[str], Mapping[str, Any]],
     only_for: Mapping[str, str],
     sizes: tuple[int, int],
+    statistics: Callable[[], str],
 ) -> tuple[Settings, Method]:
     """Decide what the user left open, and put weights and options into the method.
 
@@ -143,6 +146,7 @@ def resolve(
         usual: the usual settings for a backbone; for ``"auto"``, the backbone that stands for it among them.
         only_for: fields that mean something for one kind of data only.
         sizes: how many samples the source and the target have.
+        statistics: what ``batch_norm="auto"`` stands for with these data.
     """
     recipe = {
         name: value
@@ -160,6 +164,10 @@ def resolve(
     written = {name: getattr(config, name) for name in (*usual_values, "steps_per_epoch") if name != "backbone"}
     decided = {**method.defaults, **recipe, **{name: value for name, value in written.items() if value is not None}}
     values = {**usual_values, **decided}
+    if values["warmup_epochs"] == "auto" and values["epochs"] < SHORT:
+        values["warmup_epochs"] = 0.0
+    if values["batch_norm"] == "auto":
+        values["batch_norm"] = statistics()
     values |= _counts(values, decided.get("batch_size"), sizes)
     if values["warmup_epochs"] not in (0, "auto") and values["warmup_epochs"] >= values["epochs"]:
         raise ValueError(

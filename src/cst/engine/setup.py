@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -102,11 +102,12 @@ def settle(config: Config, task: Task, method: Method | None = None, custom: boo
         return {**settings, **kind.quick(backbone)} if quick else settings
 
     sizes = (len(task.source), len(task.target))
-    settings, method = resolve(config, method, task.kind, usual, only_for(), sizes)
-    if settings.batch_norm == "auto":
+
+    def statistics() -> str:
         shares = kind.explained_by_shares(task.source, task.labels, task.target)
-        settings = replace(settings, batch_norm="joint" if shares else "per-domain")
-    return settings, method
+        return "joint" if shares else "per-domain"
+
+    return resolve(config, method, task.kind, usual, only_for(), sizes, statistics)
 
 
 def _may_be_quick(config: Config, method: Method) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cst.data.augmentations import Augmentations
     from cst.data.samples import Samples
 
-MOST_UNEXPLAINED = 0.3
+MOST_UNEXPLAINED = 0.45
 """Of the domains' distance, that other shares of the source's classes may leave unexplained."""
 
 
@@ -207,7 +207,11 @@ class Arrays(Kind):
         if not all(hasattr(domain.items, "shape") for domain in (source, target)):
             return False
         shapes = {tuple(domain.items.shape[1:]) for domain in (source, target)}
-        return len(shapes) == 1 and unexplained_by_shares(source.items, labels, target.items) < MOST_UNEXPLAINED
+        try:
+            unexplained = unexplained_by_shares(source.items, labels, target.items) if len(shapes) == 1 else 1.0
+        except (ValueError, TypeError):  # what is wrong with the data is said when they are encoded
+            return False
+        return unexplained < MOST_UNEXPLAINED
 
     def remarks(self, source: Domain, target: Domain) -> tuple[str, ...]:
         """Of vectors without names: places that only count the samples, or that vary in one domain only."""

@@ -20,27 +20,27 @@ class Cycle(Term):
         l2: the ridge of the target head, positive.
         normalize: scale every feature row to unit length first.
         bias: append a constant feature.
-        centred: regress onto ``onehot - 1/K`` (as the published code) instead of ``onehot``.
+        centred: regress onto ``onehot - 1/K`` (the protocol that the paper cites) instead of ``onehot``.
         relative: ``l2`` is a multiple of the target features' mean eigenvalue.
         summed: sum the squared error over the classes instead of averaging it, so that the term weighs the same for
             any number of them.
 
     A target head that fits the pseudo-labels has a small loss; one that an enormous ridge holds at zero has the mean
-    square of the one-hot labels, ``1 / K``.
+    square of the labels, ``(1 - 1 / K) / K`` of centred ones.
 
     >>> from cst.terms.example import loss_on_example
-    >>> 0 < loss_on_example(Cycle(l2=0.1)) < 1
+    >>> 0 < loss_on_example(Cycle()) < 1
     True
     >>> round(loss_on_example(Cycle(l2=1e9)), 4)
-    0.3333
+    0.2222
     """
 
     def __init__(
         self,
-        l2: float = 1e-3,
-        normalize: bool = False,
+        l2: float = 0.1,
+        normalize: bool = True,
         bias: bool = False,
-        centred: bool = False,
+        centred: bool = True,
         relative: bool = False,
         summed: bool = False,
     ) -> None:
@@ -54,7 +54,7 @@ class Cycle(Term):
         """How the target head is fitted.
 
         >>> Cycle(l2=0.1).options()
-        {'l2': 0.1, 'normalize': False, 'bias': False, 'centred': False, 'relative': False}
+        {'l2': 0.1, 'normalize': True, 'bias': False, 'centred': True, 'relative': False}
         """
         names = ("l2", "normalize", "bias", "centred", "relative")
         return {name: getattr(self, name) for name in names}
