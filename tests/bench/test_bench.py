@@ -199,3 +199,35 @@ def test_a_figure_has_a_panel_for_each_task_and_one_for_alpha(tmp_path, monkeypa
     titles = {panel.get_title(loc="left"): len(panel.lines) for panel in drawn[0].axes if panel.axison}
     assert titles == {f"{task} target accuracy, % (oracle)": 2 for task in "abcd"} | {"Selected alpha": 4}
     assert drawn[0].axes[0].lines[0].get_ydata().tolist() == pytest.approx([50, 60, 70])
+
+
+def test_the_halves_of_the_battery_share_no_task_and_have_every_kind():
+    from cst.bench.battery import DECIDING, REPORTING
+    from cst.tasks.catalogue import TASKS
+
+    halves = [{(config["task"], config.get("resample")) for _, config in half} for half in (DECIDING, REPORTING)]
+    assert not halves[0] & halves[1]
+    assert min(map(len, halves)) >= 16
+    for half in halves:
+        families = {task.partition(":")[0] for task, _ in half}
+        assert {"office-home-features", "office-31-features", "amazon-features", "digits-small", "tables"} <= families
+        assert any(resample == "label-shift" for _, resample in half)
+        assert all(task in TASKS for task, _ in half)
+
+
+def test_a_table_of_the_battery_has_average_and_harm():
+    from cst.bench.tables import with_harm
+
+    figures = {("source-only", "a"): 0.5, ("source-only", "b"): 0.7, ("cst", "a"): 0.6, ("cst", "b"): 0.65}
+    rows = [{"method": m, "task": t, "accuracy": value} for (m, t), value in figures.items()]
+    columns, lines = with_harm([*rows, {"method": "cst", "task": "c", "accuracy": 0.1}])
+    assert columns == ["task", "source-only", "cst"]
+    assert lines[-2:] == [["average of 2", "60.0", "62.5"], ["most lost against source-only", "0.0", "5.0"]]
+
+
+def test_a_task_of_the_battery_runs(cst, tmp_path):
+    words = ["bench", "battery", "--methods", "source-only", "--tasks", "wine-rescaled", "--seeds", "1"]
+    code, out, err = cst(*words, "--out", tmp_path)
+    assert code == 0, err
+    assert "wine-rescaled" in out
+    assert "most lost against source-only" in out

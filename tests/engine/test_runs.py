@@ -190,11 +190,12 @@ def test_a_run_that_diverges_in_its_last_step_leaves_no_model(shifted_blobs, tmp
 
 def test_a_run_goes_on_with_the_data_it_began_with(shifted_blobs, tmp_path):
     source, labels, target, _ = shifted_blobs
-    cst.adapt((source, labels), target, "source-only", out=tmp_path, **SHORT)
-    cst.adapt((source, labels), target, "source-only", out=tmp_path, resume=True, **SHORT)
+    options = {"batch_norm": "per-domain", **SHORT}
+    cst.adapt((source, labels), target, "source-only", out=tmp_path, **options)
+    cst.adapt((source, labels), target, "source-only", out=tmp_path, resume=True, **options)
     for other in (((source + 1, labels), target), ((source, 2 - labels), target), ((source, labels), target[::-1])):
         with pytest.raises(ValueError, match=r"began with other data \(content differ\)"):
-            cst.adapt(*other, "source-only", out=tmp_path, resume=True, **SHORT)
+            cst.adapt(*other, "source-only", out=tmp_path, resume=True, **options)
 
 
 @pytest.mark.parametrize("method", ["cst", "entropy"])
@@ -238,8 +239,10 @@ def test_composition_shares_forward_passes(shifted_blobs):
     source, labels, target, _ = shifted_blobs
     task = task_in_memory((source, labels), target)
 
+    options = {"batch_size": 16, "warmup_epochs": 0}
+
     def passes(method):
-        training = set_up(task, *settle(Config(method=method, batch_size=16, warmup_epochs=0), task))
+        training = set_up(task, *settle(Config(method=method, batch_norm="per-domain", **options), task))
         training.objective.train()
         counted = []
         training.model.backbone.register_forward_hook(lambda *_: counted.append(1))

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+RIVALS = ("source-only", "cst", "mcc", "cdan", "mdd", "dann")
+"""What the battery compares, the baseline first: strong methods without views of each family."""
+
 Cell = tuple[str, dict[str, Any]]
 """What a task is called in a table, and how it is run."""
 

@@ -138,6 +138,7 @@ def rows_of(jobs: list[Job]) -> list[dict[str, Any]]:
                 "variant": job.variant.name,
                 "method": job.variant.method,
                 "task": job.variant.task,
+                "group": job.variant.group,
                 "seed": job.seed,
                 **result["oracle"],
                 "target_accuracy": 1 - result["oracle"]["pseudo_label_error"],

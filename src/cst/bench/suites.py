@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Any
 
+from cst.bench.battery import DECIDING, REPORTING, RIVALS
 from cst.methods import CATALOGUE
 from cst.spelling import unknown
 
@@ -21,6 +22,10 @@ class Variant:
     note: str = ""
     seeds: int | None = None
     """How many seeds it has at most."""
+    cell: str = ""
+    """What its task is called, where that is not the second part of the task's name."""
+    group: str = ""
+    """The table that it belongs to, where a suite has several."""
 
     @property
     def method(self) -> str:
@@ -30,7 +35,7 @@ class Variant:
     @property
     def task(self) -> str:
         """The task, as a column calls it."""
-        return str(self.config.get("task", "")).partition(":")[2]
+        return self.cell or str(self.config.get("task", "")).partition(":")[2]
 
 
 @dataclass(frozen=True)
@@ -162,6 +167,17 @@ SUITES |= {
                 *_variants("cst-official", {"weight": "cycle=2"}),
             )
         ),
+    ),
+    "battery": Suite(
+        "battery",
+        "The battery: what may guide decisions, and what only reports",
+        tuple(
+            Variant(f"{method} {cell}", {**config, "method": method}, cell=cell, group=group)
+            for group, cells in (("deciding", DECIDING), ("reporting", REPORTING))
+            for method in RIVALS
+            for cell, config in cells
+        ),
+        by_task=True,
     ),
     "amazon-reviews": Suite(
         "amazon-reviews",

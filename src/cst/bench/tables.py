@@ -64,6 +64,27 @@ def by_task(
     return _with_notes(["method", *tasks, *["average"] * (len(tasks) > 1), "CPU minutes a run"], lines, notes)
 
 
+def with_harm(rows: list[dict[str, Any]], baseline: str = "source-only") -> tuple[list[str], list[list[str]]]:
+    """Tasks as lines and methods as columns; then the average, and the most that a method lost against the baseline.
+
+    Only tasks that every method has count for the last two.
+    """
+    methods, tasks = (list(dict.fromkeys(row[key] for row in rows)) for key in ("method", "task"))
+    values = {
+        (m, t): [r["accuracy"] for r in rows if (r["method"], r["task"]) == (m, t)] for m in methods for t in tasks
+    }
+    lines = [[t, *(spread(values[m, t], percent) if values[m, t] else "" for m in methods)] for t in tasks]
+    whole = [t for t in tasks if all(values[m, t] for m in methods)]
+    if whole:
+        mean = {key: statistics.mean(of_cell) for key, of_cell in values.items() if of_cell}
+        averages = [percent(statistics.mean(mean[m, t] for t in whole)) for m in methods]
+        lines.append([f"average of {len(whole)}", *averages])
+    if whole and baseline in methods:
+        lost = [max(0.0, *(mean[baseline, t] - mean[m, t] for t in whole)) for m in methods]
+        lines.append([f"most lost against {baseline}", *(percent(loss) for loss in lost)])
+    return ["task", *methods], lines
+
+
 FIGURES = {
     "accuracy": "last epoch",
     "oracle_epoch_accuracy": "best epoch by the target's labels, as published figures often are",
@@ -76,6 +97,10 @@ def tables_of(suite: Suite, rows: list[dict[str, Any]]) -> list[tuple[str, list[
     """What the suite has to show: of each table its heading, columns and lines."""
     if not suite.by_task:
         return [("last epoch", *summary(rows, {variant.name: variant.note for variant in suite.variants}))]
+    groups = list(dict.fromkeys(variant.group for variant in suite.variants if variant.group))
+    if groups:
+        grouped = {group: [row for row in rows if row["group"] == group] for group in groups}
+        return [(f"the {group} half, last epoch", *with_harm(part)) for group, part in grouped.items() if part]
     notes = {variant.method: variant.note for variant in suite.variants}
     apart = any(not math.isclose(row["target_accuracy"], row["accuracy"]) for row in rows)  # other samples to test?
     shown = [figure for figure in FIGURES if apart or figure != "target_accuracy"]

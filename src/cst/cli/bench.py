@@ -17,7 +17,7 @@ class Bench:
     """Run a suite of methods with several seeds and print the table; it can be interrupted and started again."""
 
     suite: str = field(metadata={POSITIONAL: "SUITE"})
-    """Which suite: demo (all methods), batch-norm, cycle-options, ramp; and of files: digits,
+    """Which suite: demo (all methods), batch-norm, cycle-options, ramp; and of files: battery, digits,
     digits-parts, amazon-reviews, office-caltech10."""
     methods: str | None = None
     """Only these methods of the suite, names with commas between."""

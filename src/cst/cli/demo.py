@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cst.bench.tables import spread
-from cst.cli.flags import tell
+from cst.cli.flags import say, tell
 from cst.cli.output import check_outputs, print_table, write_json
 from cst.engine.metrics import metric
 from cst.files import write_text_aside
@@ -40,10 +39,7 @@ class Demo:
         check_outputs({"json": self.json})
         if self.out.is_file():
             raise ValueError(f"--out {self.out} is a file: choose a folder.")
-        print(
-            "Digits drawn from fonts (source, labelled) to digits written by hand (target, unlabelled).",
-            file=sys.stderr,
-        )
+        say("Digits drawn from fonts (source, labelled) to digits written by hand (target, unlabelled).")
 
         from cst.analysis.figures import demo_figure
 
@@ -92,6 +88,6 @@ def _print(rows: list[dict[str, Any]], seeds: int) -> None:
         ["method", *(metric(name).label for name in COLUMNS), "seconds"],
         lines,
     )
-    print(
+    tell(
         "Accuracy, pseudo-label error and total variation use target labels (oracle); training and selection never do."
     )

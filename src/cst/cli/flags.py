@@ -7,6 +7,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from typing import TextIO
 
 from cst.spelling import printable
 
@@ -43,12 +44,16 @@ def as_flags(sentence: str, words: Sequence[str] = ()) -> str:
 
 def say(note: str) -> None:
     """A sentence on standard error, on a terminal broken between words."""
-    line = f"cst: {printable(as_flags(note))}"
-    if sys.stderr.isatty():
-        line = textwrap.fill(line, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
-    print(line, file=sys.stderr, flush=True)
+    print(_fitted(f"cst: {printable(as_flags(note))}", sys.stderr), file=sys.stderr, flush=True)
 
 
 def tell(line: str) -> None:
     """A line on standard output, in which names of files do no harm to the terminal."""
-    print(printable(line))
+    print("\n".join(_fitted(part, sys.stdout) for part in printable(line).split("\n")))
+
+
+def _fitted(line: str, stream: TextIO) -> str:
+    """A line as it is; on a terminal broken between words."""
+    if not stream.isatty():
+        return line
+    return textwrap.fill(line, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)

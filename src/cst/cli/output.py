@@ -90,9 +90,10 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], left: int
 
     table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
-        table.add_column(
-            escape(printable(column)), justify="left" if place < left else "right", overflow="fold", no_wrap=place == 0
-        )
+        word = max(map(len, column.split()), default=0)  # no word of a heading is broken
+        side = "left" if place < left else "right"
+        heading = escape(printable(column))
+        table.add_column(heading, justify=side, overflow="fold", no_wrap=place == 0, min_width=word)  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*(escape(printable(cell)) for cell in row))
     console = Console()
