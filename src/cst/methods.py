@@ -188,7 +188,8 @@ CATALOGUE = {
             (
                 _SOURCE,
                 term("dann", 0.1),
-                term("vat", 0.1, source=True),
+                term("vat", 0.1),
+                term("source-vat", 0.1),
                 term("entropy", 0.1),
                 term("refine", 0.1),
             ),

@@ -338,6 +338,18 @@ class TestVAT:
         ready(term("vat"))(step)
         assert torch.equal(backbone[1].target.running_mean, before)
 
+    @pytest.mark.parametrize("name", ["vat", "source-vat"])
+    def test_reads_one_domain(self, name):
+        model = network()
+
+        def loss(**fields):
+            torch.manual_seed(0)
+            return ready(term(name))(step_of(model, **fields))
+
+        own, other = ("source", "target") if name == "source-vat" else ("target", "source")
+        assert loss(**{other: torch.zeros(N, INPUTS)}) == loss()
+        assert loss(**{own: 3 * batch().source}) != loss()
+
     def test_gradient_reaches_the_model_and_not_the_labels(self):
         model = network()
         torch.manual_seed(0)
@@ -414,7 +426,7 @@ class TestRefine:
         with torch.no_grad():
             model.head.weight.add_(1.0)
         refine.start_epoch(epoch(5, model=model))
-        assert refine.replaces(step_of(model)) == ("source", "dann")
+        assert refine.replaces(step_of(model)) == ("source", "source-vat", "dann")
         torch.testing.assert_close(refine.teacher.module.head.weight, model.head.weight)
         with torch.no_grad():
             model.head.weight.mul_(2.0)
@@ -427,6 +439,21 @@ class TestRefine:
             refine.after_step(model)
         assert float(refine(step_of(model)).detach()) < 0.2 * before
 
+    def test_the_source_is_no_longer_asked(self):
+        model = network()
+        objective = objective_of("dirt-t", model)
+
+        def total(source):
+            torch.manual_seed(0)
+            losses = objective(step_of(model, source=source))
+            return set(losses), float(losses["total"].detach())
+
+        some, other = batch().source, 2 * batch().source
+        assert total(some)[1] != total(other)[1]
+        objective.terms["refine"].start_epoch(epoch(9, model=model))
+        assert total(some)[0] == {"vat", "entropy", "refine", "total"}
+        assert total(some)[1] == total(other)[1]
+
     def test_goes_on_after_a_checkpoint(self):
         model = network()
         first, second = (ready(term("refine", start=0.5), model) for _ in range(2))
@@ -437,7 +464,7 @@ class TestRefine:
         with torch.no_grad():
             model.head.weight.mul_(2.0)
         second.start_epoch(epoch(6, model=model))
-        assert second.replaces(step_of(model)) == ("source", "dann")
+        assert second.replaces(step_of(model)) == ("source", "source-vat", "dann")
         assert second(step_of(model)) > 0, "the teacher is the model as it was, and does not jump again"
 
 

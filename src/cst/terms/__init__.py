@@ -20,6 +20,7 @@ TERMS = Registry(
         "mcd": "cst.terms.mcd:MCD",
         "mdd": "cst.terms.mdd:MDD",
         "vat": "cst.terms.vat:VAT",
+        "source-vat": "cst.terms.vat:SourceVAT",
         "mixmatch": "cst.terms.mixmatch:MixMatch",
         "cbst": "cst.terms.cbst:CBST",
         "kld": "cst.terms.cbst:KLD",

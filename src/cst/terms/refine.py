@@ -9,12 +9,13 @@ from cst.terms.contract import Epoch, Network, Problem, Step, Term
 from cst.terms.teacher import Teacher
 from cst.terms.vat import divergence
 
+OF_SOURCE = ("source", "source-vat", "dann")
 
 class Refine(Term):
-    """From ``start`` on, ``E_Q KL(p_teacher || p)`` takes the place of the source loss and of the discriminator.
+    """From ``start`` on, ``E_Q KL(p_teacher || p)`` takes the place of all terms that look at the source.
 
-    What remains beside it are the terms that live on the target (VAT and conditional entropy). The teacher
-    is the model as it was when the refinement began, and then follows it slowly.
+    These are the source's loss, its smoothness and the discriminator; VAT and conditional entropy of the target
+    remain. The teacher is the model as it was when the refinement began, and then follows it slowly.
 
     Args:
         start: share of the run after which the refinement begins.
@@ -25,7 +26,7 @@ class Refine(Term):
     >>> from cst.terms.example import example_step, loss_on_example
     >>> refine = Refine()
     >>> abs(loss_on_example(refine)) < 1e-6, refine.replaces(example_step())
-    (True, ('source', 'dann'))
+    (True, ('source', 'source-vat', 'dann'))
     """
 
     def __init__(self, start: float = 0.7, decay: float = 0.99) -> None:
@@ -54,8 +55,8 @@ class Refine(Term):
             self.teacher.follow(network)
 
     def replaces(self, step: Step) -> tuple[str, ...]:
-        """The source and its discriminator are no longer asked."""
-        return ("source", "dann") if self.refining else ()
+        """The source is no longer asked."""
+        return OF_SOURCE if self.refining else ()
 
     def forward(self, step: Step) -> Tensor:
         """The distance to the teacher's predictions [N, K], a scalar."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -117,7 +118,6 @@ class VAT(Term):
     Args:
         radius: the share; 0.2, or 0.005 for the word vectors of text, which are many and meet in one mean.
         iterations: of the power method.
-        source: smooth the source too, as VADA does.
 
     A perturbation of no length changes nothing; a longer one changes more.
 
@@ -130,16 +130,18 @@ class VAT(Term):
     ramped = True
     perturbs = True
 
-    def __init__(self, radius: float | None = None, iterations: int = 1, source: bool = False) -> None:
+    domain: ClassVar[str] = "target"
+    """Whose inputs are perturbed."""
+
+    def __init__(self, radius: float | None = None, iterations: int = 1) -> None:
         super().__init__()
-        self.radius, self.iterations, self.source = radius, iterations, source
+        self.radius, self.iterations = radius, iterations
 
     def forward(self, step: Step) -> Tensor:
         """The divergence at the worst perturbation, a scalar."""
-        views = [(step.target, "target")] + ([(step.source, "source")] if self.source else [])
+        view = step.source if self.domain == "source" else step.target
         with step.network.without_dropout():  # or the direction that changes most would be the one of the noise
-            losses = [self._smoothness(step, view.inputs, domain) for view, domain in views]
-        return sum(losses[1:], start=losses[0])
+            return self._smoothness(step, view.inputs, self.domain)
 
     def _smoothness(self, step: Step, inputs: Tensor, domain: str) -> Tensor:
         start = step.network.continuous(inputs)
@@ -156,3 +158,16 @@ class VAT(Term):
         length = radius * sizes(start).sqrt()
         direction = adversarial_direction(logits_of, shape, probs, 0.05 * length, self.iterations)
         return divergence(probs, logits_of(length * direction))
+
+
+class SourceVAT(VAT):
+    """VAT on the source, ``E_P KL(p(x) || p(x + r))``: a term of its own, with its own weight, as in VADA.
+
+    What stands in for the source's loss can so silence it too, as DIRT-T's refinement does.
+
+    >>> from cst.terms.example import loss_on_example
+    >>> loss_on_example(SourceVAT()) > 0, loss_on_example(SourceVAT()) != loss_on_example(VAT())
+    (True, True)
+    """
+
+    domain = "source"
