@@ -114,7 +114,7 @@ class Step:
         views: the views that the objective uses.
         epochs: epochs since the start of training, with its fraction; ramps follow it.
         progress: the same as a share of the whole run, 0 to 1.
-        track: whether the passes update running statistics (the second pass of SAM does not).
+        track: whether the passes update running statistics (the second pass of SAM does not, unless it is asked to).
         phase: which part of an alternating update this is; ``"all"`` where there is one part only.
 
     Attributes:
@@ -157,13 +157,18 @@ class Step:
     @cached_property
     def strong(self) -> View:
         """The strongly augmented target. It is normalised by its own batch and leaves no trace in the statistics."""
+        return self.strong_view(track=False)
+
+    def strong_view(self, track: bool) -> View:
+        """A pass of the strongly augmented target that may feed the running statistics, where the step's passes do."""
         if self.batch.strong is None:
             raise LookupError("No term of this objective asked for strong views: add 'strong' to its views.")
-        return View(_Pass(self.network, self.batch.strong, "target", False), slice(None), self.batch.target_indices)
+        strong = _Pass(self.network, self.batch.strong, "target", track and self.track)
+        return View(strong, slice(None), self.batch.target_indices)
 
-    def again(self, phase: str | None = None) -> Step:
-        """The same step at the present weights, everything computed anew, running statistics left alone."""
-        return Step(self.network, self.batch, self.views, self.epochs, self.progress, False, phase or self.phase)
+    def again(self, phase: str | None = None, track: bool = False) -> Step:
+        """The same step at the present weights, everything computed anew, running statistics left alone by default."""
+        return Step(self.network, self.batch, self.views, self.epochs, self.progress, track, phase or self.phase)
 
 
 class WholeDomain(Protocol):

@@ -16,6 +16,8 @@ class FixMatch(Term):
 
     Args:
         threshold: the confidence from which a label counts.
+        track: let the pass of the strong view update the running statistics of batch norm too, as a plain
+            training-mode pass does.
 
     A threshold that nobody reaches leaves nothing to learn; one that everybody reaches keeps the whole batch.
 
@@ -30,9 +32,9 @@ class FixMatch(Term):
     views = ("source", "target", "strong")
     augments = True
 
-    def __init__(self, threshold: float = 0.95) -> None:
+    def __init__(self, threshold: float = 0.95, track: bool = False) -> None:
         super().__init__()
-        self.threshold = threshold
+        self.threshold, self.track = threshold, track
         self.confident: Tensor | int = 0
         self.seen = 0
 
@@ -46,7 +48,8 @@ class FixMatch(Term):
         # The sum stays on its device until the metrics are asked for: a step does not wait for it.
         self.confident = self.confident + confident.sum()
         self.seen += len(confident)
-        loss = F.cross_entropy(step.strong.logits, pseudo_labels(step.target.logits), reduction="none")
+        strong = step.strong_view(track=True) if self.track else step.strong
+        loss = F.cross_entropy(strong.logits, pseudo_labels(step.target.logits), reduction="none")
         return (loss * confident.to(step.target.probs.dtype)).mean()
 
     def metrics(self) -> dict[str, Any]:

@@ -23,6 +23,8 @@ class SharpnessAware(Update):
         backward: differentiates a loss, a scalar.
         rho: radius of the neighbourhood; 0.05, or 0.5 in the adaptive form, if left out.
         adaptive: use the adaptive form.
+        track: let the passes at the perturbed weights update the running statistics of batch norm too, as a plain
+            training-mode pass does.
 
     From 3 the way up ``w^2`` leads to 4 for a radius of one, where the gradient is 8; that of the descent from 3.
 
@@ -40,10 +42,11 @@ class SharpnessAware(Update):
         backward: Callable[[Tensor], None],
         rho: float | None = None,
         adaptive: bool = False,
+        track: bool = False,
     ) -> None:
         super().__init__(optimizer, backward)
         self.rho = rho if rho is not None else 0.5 if adaptive else 0.05
-        self.adaptive = adaptive
+        self.adaptive, self.track = adaptive, track
 
     def take(self, objective: Objective, step: Step) -> dict[str, Tensor]:
         """Climb, differentiate, return, descend; returns the losses, scalars, before the climb."""
@@ -52,7 +55,7 @@ class SharpnessAware(Update):
         self.backward(losses["total"])
         before = self._climb()
         self.optimizer.zero_grad()
-        self.backward(objective(step.again())["total"])
+        self.backward(objective(step.again(track=self.track))["total"])
         with torch.no_grad():
             for weight, value in before:
                 weight.copy_(value)
