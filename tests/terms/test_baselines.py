@@ -13,7 +13,7 @@ from cst.data.augmentations import strong
 from cst.engine.objective import Objective
 from cst.grammar import make, parse_method
 from cst.methods import term
-from cst.models.model import Model, Prototypes
+from cst.models.model import Model, Prototypes, head
 from cst.terms.cbst import class_balanced_labels
 from cst.terms.confusion import class_normalized_entropy
 from cst.terms.contract import Batch, Epoch, Problem, Step
@@ -27,9 +27,9 @@ N, INPUTS, FEATURES, CLASSES = 12, 5, 4, 3
 SIZES = {"num_classes": CLASSES, "feature_dim": FEATURES, "num_target": 30}
 
 
-def network(head=None):
+def network(source_head=None):
     torch.manual_seed(0)
-    return Model(nn.Sequential(nn.Linear(INPUTS, FEATURES), nn.Tanh()), head or nn.Linear(FEATURES, CLASSES))
+    return Model(nn.Sequential(nn.Linear(INPUTS, FEATURES), nn.Tanh()), source_head or nn.Linear(FEATURES, CLASSES))
 
 
 def batch(seed=1, **fields):
@@ -222,6 +222,24 @@ class TestMCD:
         model = network()
         assert ready(term("mcd"), model).discrepancy(step_of(model)) > 0
 
+    @pytest.mark.parametrize("statistics", ["joint", "per-domain"])
+    def test_the_second_head_is_normalised_like_the_first(self, statistics):
+        """A head that is the same, hidden layer and batch norm included, says the same."""
+        torch.manual_seed(0)
+        backbone = nn.Sequential(nn.Linear(INPUTS, FEATURES), nn.Tanh())
+        model = Model(backbone, head(FEATURES, CLASSES, bottleneck=6), statistics)
+        mcd = ready(term("mcd"), model)
+        step = step_of(model, target=3 + batch().target)
+        assert mcd.discrepancy(step) > 0
+        mcd.second.load_state_dict(model.head.state_dict())
+        for domain in ("source", "target"):
+            first, second = mcd.outputs(step, domain)
+            torch.testing.assert_close(first, second)
+
+    @pytest.mark.parametrize("method", ["mcd", "star"])
+    def test_heads_have_a_hidden_layer_as_their_authors_have_it(self, method):
+        assert parse_method(method).defaults == {"bottleneck": 256}
+
 
 class TestSTAR:
     def test_two_samples_differ_and_the_variance_learns(self):
@@ -236,11 +254,23 @@ class TestSTAR:
         torch.testing.assert_close(draws.mean(0), model.head.weight, rtol=0, atol=5e-3)
         torch.testing.assert_close(draws.std(0), F.softplus(star.spread), rtol=0.1, atol=0)
 
-    def test_needs_a_linear_head(self):
-        with pytest.raises(ValueError, match="linear head"):
-            ready(term("star"), network(nn.Sequential(nn.Linear(FEATURES, CLASSES))))
-        with pytest.raises(ValueError, match="linear head"):
-            ready(term("star"), network(Prototypes(FEATURES, CLASSES)))
+    def test_the_last_layer_of_a_deeper_head_is_drawn(self):
+        model = network(head(FEATURES, CLASSES, bottleneck=6))
+        star = ready(term("star"), model)
+        assert star.spread.shape == (CLASSES, 6)
+        with torch.no_grad():
+            star.spread.fill_(-100.0)  # no variance: the drawn heads are the model's own
+        step = step_of(model)
+        for logits in star.outputs(step, "target"):
+            torch.testing.assert_close(logits, step.target.logits)
+        before = model.head[1].target.num_batches_tracked.clone()
+        star.outputs(step, "target")
+        assert model.head[1].target.num_batches_tracked == before, "the model's own pass has counted the batch"
+
+    @pytest.mark.parametrize("bottleneck", [0, 6])
+    def test_needs_a_linear_last_layer(self, bottleneck):
+        with pytest.raises(ValueError, match="last layer is linear"):
+            ready(term("star"), network(head(FEATURES, CLASSES, bottleneck, "prototype")))
 
 
 class TestMDD:

@@ -104,6 +104,23 @@ class View:
         """Softmax of the logits."""
         return self.logits.softmax(-1)
 
+    def through(self, part: nn.Module, track: bool = True) -> Tensor:
+        """What a further head makes of the features, with the batch-norm statistics that the model's own head has.
+
+        Where both domains share one pass, so they do here.
+
+        Args:
+            part: features [N, d] -> [N, ...].
+            track: whether it may feed running statistics, where the pass does.
+
+        >>> from cst.terms.example import example_step
+        >>> view = example_step().target
+        >>> view.through(nn.Linear(5, 2)).shape
+        torch.Size([12, 2])
+        """
+        shared = self._pass
+        return shared.network.through(part, shared.features, shared.domain, track and shared.track)[self._rows]
+
 
 class Step:
     """What one step may see. Forward passes are computed once, on demand, and shared by the terms.

@@ -13,7 +13,8 @@ class MCD(Term):
     """Maximum classifier discrepancy, in the three phases of the update rule ``alternating``.
 
     ``all``: both heads and the backbone learn the source. ``heads``: the heads also maximise their
-    discrepancy ``E_Q |p_1 - p_2|`` on the target. ``features``: the backbone alone minimises it.
+    discrepancy ``E_Q |p_1 - p_2|`` on the target. ``features``: the backbone alone minimises it. The second head is
+    built like the model's own, for which the method ``mcd`` sets a hidden layer.
 
     >>> from cst.terms.example import loss_on_example
     >>> everything, heads, features = (loss_on_example(MCD(), phase=phase) for phase in ("all", "heads", "features"))
@@ -39,7 +40,7 @@ class MCD(Term):
         [torch.Size([12, 3]), torch.Size([12, 3])]
         """
         view = step.source if domain == "source" else step.target
-        return view.logits, step.network.through(self.second, view.features, domain, step.track)
+        return view.logits, view.through(self.second)
 
     def discrepancy(self, step: Step) -> Tensor:
         """``E_Q |p_1 - p_2|``, mean over samples and classes; a scalar."""
