@@ -23,6 +23,14 @@ def test_the_table_of_usual_settings_is_the_codes():
     assert table.split() == usual_table().split()
 
 
+def test_the_page_of_methods_names_the_terms_that_are_ramped():
+    from cst.methods import RAMPED
+
+    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    listed = page.partition("<!-- ramped terms -->")[2].partition("<!-- end of ramped terms -->")[0]
+    assert tuple(re.findall(r"`([^`]+)`", listed)) == RAMPED
+
+
 def test_help_texts_take_their_defaults_from_the_code(capsys):
     from cst.cli.main import main
     from cst.config.defaults import ALWAYS

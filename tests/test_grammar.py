@@ -2,7 +2,7 @@ import pytest
 
 from cst.config import Config
 from cst.grammar import adjusted, make, parse_method
-from cst.methods import CATALOGUE, MIXING
+from cst.methods import CATALOGUE, MIXING, RAMPED
 from cst.terms import TERMS
 
 
@@ -150,5 +150,9 @@ def test_options_are_checked(text, sentence):
 def test_the_catalogue_knows_which_terms_average_inputs():
     mixing = {name for name in TERMS if make(parse_method(name).terms[-1]).mixes}
     assert mixing == set(MIXING)
+
+
+def test_ramped_terms_are_listed():
+    assert [name for name in TERMS if make(parse_method(name).terms[-1]).ramped] == list(RAMPED)
     assert parse_method("cst").data == "any"
     assert parse_method("cst+mixmatch").data == "images, vectors"

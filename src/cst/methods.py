@@ -61,6 +61,11 @@ class Method:
 
 MIXING = ("mixmatch",)
 """Terms that average inputs."""
+RAMPED = (
+    *("tsallis", "entropy", "confusion", "dan", "jan", "vat", "source-vat"),
+    *("sentry", "coal", "rwot", "mcc"),
+)
+"""Terms whose weight grows from zero over the first epochs after the warm-up (``ramp_epochs``)."""
 
 _SOURCE = term("source")
 _PAPER = "Liu, Wang, Long: Cycle Self-Training for Domain Adaptation, NeurIPS 2021"

@@ -190,6 +190,9 @@ def test_listings(cst, tmp_path):
     listed = json.loads((tmp_path / "methods.json").read_text())
     assert {"cst", "cst-official", "cst+sam", "cycle", "cst+entropy"} <= {row["name"] for row in listed["methods"]}
     assert "source + cycle + tsallis" in out
+    assert "vat" in listed["ramped"]
+    assert "fixmatch" not in listed["ramped"]
+    assert ", ".join(listed["ramped"]) in " ".join(out.split())
     code, out, _ = cst("tasks", "--json", tmp_path / "tasks.json")
     assert code == 0
     assert json.loads((tmp_path / "tasks.json").read_text())[0]["name"] == "synthetic-digits"

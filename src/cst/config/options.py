@@ -122,7 +122,8 @@ class Config:
     """Decay of the learning rate: step (a tenth at each third of the run, the paper's), inverse (the published
     code's), cosine or constant."""
     ramp_epochs: float | None = None
-    """Epochs over which the weight of entropy terms grows from zero; 0 switches the ramp off."""
+    """Epochs over which the weights of the terms that `cst methods` lists for it grow from zero; 0 switches the ramp
+    off."""
     warmup_epochs: float | Literal["auto"] | None = None
     """Epochs on the source alone before any other term counts; ramps begin after them. auto: until the source's loss
     falls by less than a fifth in an epoch, at most a quarter of the run."""
