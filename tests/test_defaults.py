@@ -79,6 +79,8 @@ def test_the_papers_values():
     sentiment = filled("text", recipe="paper/sentiment")
     assert (sentiment.backbone, sentiment.lr, sentiment.optimizer) == ("hf:bert-base-uncased", 5e-4, "sgd")
     assert (sentiment.warmup_epochs, sentiment.ramp_epochs, sentiment.feature_norm) == (0, 0, False)
+    assert home.batch_norm == sentiment.batch_norm == "joint"
+    assert filled("images", recipe="paper/digits", batch_norm="per-domain").batch_norm == "per-domain"
 
 
 def test_views_of_the_published_code():
