@@ -11,6 +11,7 @@ from cst.terms.vat import divergence
 
 OF_SOURCE = ("source", "source-vat", "dann")
 
+
 class Refine(Term):
     """From ``start`` on, ``E_Q KL(p_teacher || p)`` takes the place of all terms that look at the source.
 
