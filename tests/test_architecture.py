@@ -101,18 +101,19 @@ def type_checking_lines(file):
     return {line for block in blocks for line in range(block.lineno, block.end_lineno + 1)}
 
 
-@pytest.mark.parametrize("room", ["functional"])
-def test_the_equations_need_torch_only(room):
-    tree = ast.parse((ROOT / f"{room}.py").read_text(encoding="utf-8"))
-    modules = {
-        name.split(".")[0]
+@pytest.mark.parametrize("file", sorted((ROOT / "functional").glob("*.py")), ids=lambda file: file.name)
+def test_the_equations_need_torch_only(file):
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    names = [
+        name
         for node in ast.walk(tree)
         for name in (
             [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in getattr(node, "names", ())]
             if isinstance(node, ast.Import) else []
         )
-    }  # fmt: skip
-    assert modules <= {"__future__", "collections", "typing", "torch"}
+    ]  # fmt: skip
+    others = [name for name in names if not name.startswith("cst.functional.")]
+    assert {name.split(".")[0] for name in others} <= {"__future__", "collections", "math", "typing", "torch"}
 
 
 def test_values_are_named_by_what_they_are():

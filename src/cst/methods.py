@@ -72,6 +72,7 @@ _PAPER = "Liu, Wang, Long: Cycle Self-Training for Domain Adaptation, NeurIPS 20
 _CST = (_SOURCE, term("cycle"), term("tsallis"))
 # MCD's authors have 256 units for Office, two layers of 1,000 for VisDA and of 100 for small digits.
 _HIDDEN = {"bottleneck": 256}
+_GUARD = {"guard": 0.4}
 
 CATALOGUE = {
     method.name: method
@@ -276,6 +277,7 @@ CATALOGUE = {
         Method(
             "cst",
             _CST,
+            defaults=_GUARD,
             summary="Cycle Self-Training: alpha selected each epoch, no threshold, after a warm start on the source.",
             reference=_PAPER,
             tables="Office-Home, Sentiment, VisDA, Ablation, Digits, DomainNet",
@@ -284,6 +286,7 @@ CATALOGUE = {
             "cst+sam",
             _CST,
             update=Part("sam"),
+            defaults=_GUARD,
             summary="CST with sharpness-aware minimisation.",
             reference=f"{_PAPER}; Foret et al.: Sharpness-Aware Minimization, ICLR 2021",
             tables="VisDA",
@@ -291,6 +294,7 @@ CATALOGUE = {
         Method(
             "cycle",
             (_SOURCE, term("cycle")),
+            defaults=_GUARD,
             summary="CST without Tsallis entropy.",
             reference=_PAPER,
             tables="Ablation",
@@ -298,6 +302,7 @@ CATALOGUE = {
         Method(
             "cst+entropy",
             (_SOURCE, term("cycle"), term("tsallis", alpha=1.0)),
+            defaults=_GUARD,
             summary="CST with the Gibbs entropy in place of Tsallis.",
             reference=_PAPER,
             tables="Ablation",
@@ -307,9 +312,9 @@ CATALOGUE = {
             (
                 _SOURCE,
                 term("cycle", l2=1e-3, normalize=False, centred=False),
-                term("tsallis", balanced=False, temperature=1.0),
+                term("tsallis", balanced=False, temperature=1.0, stride=1.0),
             ),
-            defaults={"batch_norm": "per-domain", "warmup_epochs": 0},
+            defaults={"batch_norm": "per-domain", "warmup_epochs": 0, "schedule": "step"},
             summary="The paper's formulas to the letter, all terms from the first step; collapses with many classes.",
             reference=_PAPER,
         ),

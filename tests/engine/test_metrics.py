@@ -106,7 +106,9 @@ def names_outside(figures):
 
 def test_oracle_figures_stand_under_oracle_alone(shifted_blobs, tmp_path):
     source, labels, target, truth = shifted_blobs
-    assert {"accuracy", "mean_class_accuracy", "pseudo_label_error", "total_variation"} == ORACLE
+    assert {
+        *("accuracy", "mean_class_accuracy", "pseudo_label_error", "total_variation", "calibration_error")
+    } == ORACLE
     adapted = package.adapt((source, labels), target, "cst+fixmatch", target_labels=truth, out=tmp_path / "a", **SHORT)
     for figures in (*adapted.history, Run(tmp_path / "a").result):
         assert set(figures["oracle"]) == ORACLE

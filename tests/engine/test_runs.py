@@ -90,6 +90,7 @@ def test_target_labels_change_nothing_but_the_oracle(shifted_blobs):
         "mean_class_accuracy",
         "pseudo_label_error",
         "total_variation",
+        "calibration_error",
     }
 
 
@@ -141,7 +142,7 @@ def test_run_folder_is_complete_and_refuses_to_be_overwritten(shifted_blobs, tmp
     }
     assert any("events" in path.name for path in (out / "tensorboard").iterdir())
     settings = Settings.load(out / "config.yaml")
-    assert (settings.lr, settings.schedule, settings.batch_size) == (0.02, "step", 16)
+    assert (settings.lr, settings.schedule, settings.batch_size) == (0.02, "cosine", 16)
     with pytest.raises(ValueError, match="already holds a run"):
         cst.adapt((source, labels), target, out=out, **SHORT)
     with pytest.raises(ValueError, match="epochs was 4, now 5"):
@@ -160,7 +161,7 @@ def test_method_defaults_yield_to_the_user(shifted_blobs, tmp_path):
 def test_learning_rates_follow_schedule_and_group(shifted_blobs):
     source, labels, target, _ = shifted_blobs
     task = task_in_memory((source, labels), target)
-    training = set_up(task, *settle(Config(lr=0.1, backbone_lr=0.1, epochs=3, batch_size=16), task))
+    training = set_up(task, *settle(Config(lr=0.1, backbone_lr=0.1, epochs=3, batch_size=16, schedule="step"), task))
     fit(training)
     backbone, head = training.optimizer.param_groups
     assert backbone["lr"] == pytest.approx(1e-4)

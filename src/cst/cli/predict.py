@@ -48,7 +48,7 @@ class Predict:
         adapted.workers = self.workers
         with shown("cst predict", demanded=True):
             domain = adapted.read(self.input, self.text, self.strict)
-            probs = adapted.view(domain.items).logits.softmax(-1)
+            probs = adapted.probs(domain.items)
 
         import torch
 

@@ -44,7 +44,7 @@ LEAST = {"epochs": 1, "steps_per_epoch": 1, "batch_size": 2, "seed": 0, "max_len
 """Whole numbers and the least that each may be."""
 
 NOT_NEGATIVE = (
-    *("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "warmup_epochs"),
+    *("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "warmup_epochs", "guard"),
     *("bottleneck", "freeze", "workers"),
 )
 PATHS = ("out", "data_root", "source", "target", "cache")
@@ -127,6 +127,9 @@ class Config:
     warmup_epochs: float | Literal["auto"] | None = None
     """Epochs on the source alone before any other term counts; ramps begin after them. auto: until the source's loss
     falls by less than a fifth in an epoch, at most a quarter of the run."""
+    guard: float | None = None
+    """Least share of the target that must get the same label under the batch-norm statistics of both domains when the
+    warm-up ends; where it is less, the run stays with the source and says so. 0 switches it off."""
     batch_norm: BatchNorm | None = None
     """Whose statistics batch norm uses: per-domain, each its own, joint, of one concatenated pass, or auto: joint where
     other shares of the source's classes explain how the target differs, else per-domain."""
@@ -203,6 +206,8 @@ class Config:
             raise ValueError("lr= must be more than 0: nothing would be learned.")
         if self.momentum is not None and self.momentum >= 1:
             raise ValueError(f"momentum= must be below 1, got {self.momentum:g}.")
+        if self.guard is not None and self.guard > 1:
+            raise ValueError(f"guard= is a share between 0 and 1, got {self.guard:g}.")
         self._check_data()
 
     def _check_data(self) -> None:

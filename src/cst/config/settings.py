@@ -17,7 +17,7 @@ from cst.methods import Method
 
 SHORT = 4
 """Epochs below which there is no time for a warm-up of open length."""
-FORMAT = 4
+FORMAT = 5
 """Of run folders and saved models; earlier formats are read as well."""
 OF_THE_DATA = (
     *("task", "source", "target", "text", "label", "target_labels", "label_column"),
@@ -52,6 +52,7 @@ class Settings:
     schedule: str
     ramp_epochs: float
     warmup_epochs: float | str
+    guard: float
     batch_norm: str
     feature_norm: bool
     head: str
@@ -118,7 +119,7 @@ def _check_whole(path: Path, names: Sequence[str]) -> None:
     with reading(path):
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         number = values.get("format", 0)
-        absent = [name for name in names if name not in values] if number else []
+        absent = [name for name in names if name not in values] if number == FORMAT else []
         later = number > FORMAT
     if later:
         raise ValueError(f"{path} has format {number}, but this cst reads formats up to {FORMAT}: update it.")
@@ -143,7 +144,8 @@ def resolve(
         config: what the user wrote.
         method: what its method stands for.
         kind: of the data.
-        usual: the usual settings for a backbone; for ``"auto"``, the backbone that stands for it among them.
+        usual: the usual settings for a backbone; for ``"auto"``, the backbone that stands for it among them; and the
+            ``least_steps`` of an epoch, however few samples there are.
         only_for: fields that mean something for one kind of data only.
         sizes: how many samples the source and the target have.
         statistics: what ``batch_norm="auto"`` stands for with these data.
@@ -156,6 +158,7 @@ def resolve(
     candidates = (config.backbone, recipe.pop("backbone", None), usual("auto")["backbone"])
     backbone = next((name for name in candidates if name not in (None, "auto")), "auto")
     usual_values = {**ALWAYS, **usual(backbone), "backbone": backbone}
+    least_steps = usual_values.pop("least_steps", 1)
     _refuse_foreign(config, kind, usual_values, only_for)
 
     weight, option = (
@@ -168,7 +171,7 @@ def resolve(
         values["warmup_epochs"] = 0.0
     if values["batch_norm"] == "auto":
         values["batch_norm"] = statistics()
-    values |= _counts(values, decided.get("batch_size"), sizes)
+    values |= _counts(values, decided.get("batch_size"), sizes, least_steps)
     if values["warmup_epochs"] not in (0, "auto") and values["warmup_epochs"] >= values["epochs"]:
         raise ValueError(
             f"warmup_epochs={values['warmup_epochs']:g} leaves none of the {values['epochs']} epochs to adapt in: "
@@ -216,7 +219,9 @@ def _of_terms(settings: Mapping[str, Any], method: Method) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name.partition(".")[0] in terms}
 
 
-def _counts(values: Mapping[str, Any], demanded: int | None, sizes: tuple[int, int]) -> dict[str, int]:
+def _counts(
+    values: Mapping[str, Any], demanded: int | None, sizes: tuple[int, int], least_steps: int
+) -> dict[str, int]:
     """Samples in a batch and steps in an epoch, which follow from the sizes of the domains."""
     smaller, larger = sorted(sizes)
     name = "source" if sizes[0] <= sizes[1] else "target"
@@ -228,4 +233,5 @@ def _counts(values: Mapping[str, Any], demanded: int | None, sizes: tuple[int, i
             f"choose batch_size= of at most {smaller}."
         )
     batch_size = min(values["batch_size"], smaller)
-    return {"batch_size": batch_size, "steps_per_epoch": values.get("steps_per_epoch", max(1, larger // batch_size))}
+    steps = values.get("steps_per_epoch", max(least_steps, larger // batch_size))
+    return {"batch_size": batch_size, "steps_per_epoch": steps}

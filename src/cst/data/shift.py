@@ -5,16 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+COLUMNS = 256
+"""Inputs that are looked at, evenly spaced among all."""
+SHRINKAGE = 0.3
+"""Part of a multiple of the identity in the covariance within classes."""
 
 
 def unexplained_by_shares(source: Any, labels: Any, target: Any) -> float:
     """How much of the distance of the two domains' moments no mixture of the source's classes explains, 0 to 1.
 
     Under label shift alone every moment of the target is ``sum_c pi_c m_c`` of the source's class moments, for some
-    shares ``pi``. The shares that come closest are found by non-negative least squares on first and second moments of
-    standardised inputs; what remains, as a part of the distance to the source's own moments, is near 0 under label
-    shift and near 1 under a shift of the inputs. What the size of the target's sample makes uncertain is taken off
-    both. No target label is needed.
+    shares ``pi``. The shares that come closest are found by non-negative least squares on first and second moments;
+    what remains, as a part of the distance to the source's own moments, is near 0 under label shift and near 1 under a
+    shift of the inputs. Moments are whitened by their covariance within classes: there a shift of the inputs has as
+    many directions as there are moments, and K classes explain K - 1 of them. Without it many classes explain any
+    shift, since moments that vary together count again and again. What samples of this size make uncertain, of the
+    target's moments and of the classes', is taken off. No target label is needed.
 
     Args:
         source: inputs [N, ...].
@@ -31,24 +41,49 @@ def unexplained_by_shares(source: Any, labels: Any, target: Any) -> float:
     >>> [round(unexplained_by_shares(source, labels, other)) for other in (moved, stretched)]
     [1, 1]
     """
-    from scipy.optimize import nnls
-
-    ours, theirs = (np.asarray(x, dtype=np.float64).reshape(len(x), -1) for x in (source, target))
-    classes = np.asarray(labels)
-    mean, deviation = ours.mean(0), ours.std(0)
-    varying = deviation > 1e-6 * max(float(deviation.max()), 1e-30)
-    first, second = (_moments((x - mean)[:, varying] / deviation[varying]) for x in (ours, theirs))
-    of_classes = np.stack([first[classes == c].mean(0) for c in np.unique(classes)], 1)
-    centre = second.mean(0)
-    strict = 1e3 * (1 + np.abs(of_classes).max())  # holds the sum of the shares at one
-    shares, _ = nnls(np.vstack([of_classes, np.full((1, of_classes.shape[1]), strict)]), np.append(centre, strict))
-    chance = float((second.var(0) / len(second)).sum())
-    rest = float(((centre - of_classes @ shares) ** 2).sum()) - chance
-    whole = float(((centre - first.mean(0)) ** 2).sum()) - chance
+    classes = np.unique(np.asarray(labels), return_inverse=True)[1]
+    ours, theirs = _moments(_some_columns(source), _some_columns(target))
+    counts = np.bincount(classes)
+    means = np.stack([ours[classes == c].mean(0) for c in range(len(counts))])
+    whiten = _whitening(ours - means[classes])
+    means, centre, before = means @ whiten, theirs.mean(0) @ whiten, ours.mean(0) @ whiten
+    shares = _closest_mixture(means, centre)
+    of_target = float((theirs @ whiten).var(0).sum()) / len(theirs)
+    of_classes = float((shares**2 / counts).sum()) * len(centre)  # a whitened moment varies by one within a class
+    rest = float(((centre - shares @ means) ** 2).sum()) - of_target - of_classes
+    whole = float(((centre - before) ** 2).sum()) - of_target
     return min(1.0, max(0.0, rest) / whole) if whole > 0 else 0.0
 
 
-def _moments(standardised: Any) -> Any:
-    """First and second moments, no value beyond three deviations: a few outliers must not decide."""
-    cut = standardised.clip(-3, 3)
-    return np.hstack([cut, cut**2 / 2])
+def _some_columns(inputs: Any) -> Numbers:
+    flat = np.asarray(inputs).reshape(len(inputs), -1)
+    places = np.linspace(0, flat.shape[1] - 1, min(COLUMNS, flat.shape[1])).round().astype(int)
+    return flat[:, places].astype(np.float64)
+
+
+def _moments(ours: Numbers, theirs: Numbers) -> tuple[Numbers, Numbers]:
+    """First and second moments in the source's scale, no value beyond three deviations: outliers must not decide."""
+    mean, deviation = ours.mean(0), ours.std(0)
+    varying = deviation > 1e-6 * max(float(deviation.max()), 1e-30)
+    ours, theirs = (((x - mean)[:, varying] / deviation[varying]).clip(-3, 3) for x in (ours, theirs))
+    return np.hstack([ours, ours**2 / 2]), np.hstack([theirs, theirs**2 / 2])
+
+
+def _whitening(within: Numbers) -> Numbers:
+    """The map under which deviations from the class means [N, D] have about unit covariance."""
+    covariance = within.T @ within / len(within)
+    size = len(covariance)
+    shrunk = (1 - SHRINKAGE) * covariance + SHRINKAGE * max(np.trace(covariance) / size, 1e-12) * np.eye(size)
+    values, vectors = np.linalg.eigh(shrunk)
+    whitening: Numbers = vectors / np.sqrt(values)
+    return whitening
+
+
+def _closest_mixture(means: Numbers, centre: Numbers) -> Numbers:
+    """Shares [K], none negative, which sum to one, whose mixture of the rows of means [K, D] is nearest to centre."""
+    from scipy.optimize import nnls
+
+    strict = 1e3 * (1 + np.abs(means).max())  # holds the sum at one
+    rows = np.vstack([means.T, np.full((1, len(means)), strict)])
+    shares: Numbers = nnls(rows, np.append(centre, strict))[0]
+    return shares

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from cst.config import Settings
 from cst.data.domain import Domain, Reading
@@ -55,8 +55,11 @@ class Adapted:
     def predict_proba(self, inputs: Any) -> NDArray[np.float32]:
         """The probability of each class [N, K]."""
         with shown("predict"):
-            probs: NDArray[np.float32] = self.view(inputs).logits.softmax(-1).numpy()
-        return probs
+            return self.probs(inputs).numpy()
+
+    def probs(self, inputs: Any) -> Tensor:
+        """The same as a tensor: softmax of the logits over the temperature that calibration found."""
+        return (self.view(inputs).logits / self.spec.temperature).softmax(-1)
 
     def features(self, inputs: Any) -> NDArray[np.float32]:
         """The features ``h_phi(x)`` [N, d]."""

@@ -39,6 +39,9 @@ class Callback:
     def on_epoch(self, record: dict[str, Any]) -> None:
         """After an epoch, with its line in the metrics."""
 
+    def on_remark(self, sentence: str) -> None:
+        """When something has happened that the user should know at once."""
+
     def on_end(self) -> None:
         """After the last step, or when the run stops before it."""
 
@@ -50,6 +53,10 @@ class Logging(Callback):
         """Say the losses."""
         losses = ", ".join(f"{name} {value:.4f}" for name, value in record["loss"].items())
         log.info("epoch %d: %s", record["epoch"], losses)
+
+    def on_remark(self, sentence: str) -> None:
+        """Say it."""
+        log.warning("%s", sentence)
 
 
 class TensorBoard(Callback):

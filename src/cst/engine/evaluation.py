@@ -116,6 +116,18 @@ class Evaluation:
         assert self.task.oracle.test is not None
         return pseudo_labels(self.test.logits), self.task.oracle.test.labels
 
+    @cached_property
+    def judged_probs(self) -> tuple[Tensor, Tensor] | None:
+        """Probabilities and labels of the same samples (oracle)."""
+        truth = self.task.oracle.target_labels
+        if self.test is not None:
+            assert self.task.oracle.test is not None
+            return self._probs(self.test), self.task.oracle.test.labels
+        return None if truth is None else (self._probs(self.target)[truth != UNKNOWN], truth[truth != UNKNOWN])
+
+    def _probs(self, view: DomainView) -> Tensor:
+        return (view.logits / view.model.temperature).softmax(-1)
+
     def figures(self, oracle: bool) -> dict[str, Any]:
         """Every metric that can be computed, of those that look at the target's labels or of the others."""
         values = {m.name: m.compute(self) for m in METRICS.values() if m.compute and m.oracle == oracle}

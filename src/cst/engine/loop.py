@@ -12,6 +12,7 @@ import torch
 from cst.engine import checkpoint
 from cst.engine.callbacks import Callback
 from cst.engine.evaluation import Evaluation
+from cst.engine.first_look import first_look, not_adapted
 from cst.engine.optimisation import set_rate
 from cst.engine.records import EpochLog, diverged
 from cst.engine.run import Run
@@ -42,7 +43,8 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
                 for step_number, batch in training.feed.batches(steps):
                     set_rate(training.optimizer, settings, step_number)
                     epochs = step_number / settings.steps_per_epoch
-                    step = Step(training.model, batch, objective.views, epochs, epochs / settings.epochs)
+                    progress = objective.progress(epochs, settings.epochs)
+                    step = Step(training.model, batch, objective.views, epochs, progress)
                     # Source step: L_P(theta_s, phi), the term `source`.
                     # Forward step: theta_s gives the target batch its pseudo-labels, argmax f(x).
                     # Reverse step: the target head that fits them in closed form is judged on the source, the term
@@ -54,6 +56,8 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
                     for callback in callbacks:
                         callback.on_step(step_number + 1, total)
             objective.end_epoch(number + 1, settings.epochs, log.source_loss)
+            if objective.begins(number + 1):
+                look_before_adapting(training, callbacks)
             present = training.evaluation()
             history.append(log.record(training, present))
             if run:
@@ -62,6 +66,16 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
             for callback in callbacks:
                 callback.on_epoch(history[-1])
     return history
+
+
+def look_before_adapting(training: Training, callbacks: Sequence[Callback]) -> None:
+    """Stay with the source, and say so, where its model knows nothing of the target."""
+    look, guard = first_look(training), training.settings.guard
+    training.objective.remember(look._asdict())
+    if look.agreement is not None and look.agreement < guard:
+        training.objective.hold()
+        for callback in callbacks:
+            callback.on_remark(not_adapted(look.agreement, guard))
 
 
 def tell_losses(callbacks: Sequence[Callback], losses: dict[str, float]) -> None:

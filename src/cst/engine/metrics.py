@@ -110,6 +110,12 @@ def _mean_class_accuracy(e: Evaluation) -> float | None:
     return None if e.judged is None else mean_class_accuracy(*e.judged, e.num_classes)
 
 
+def _calibration_error(e: Evaluation) -> float | None:
+    from cst.functional import calibration_error
+
+    return None if e.judged_probs is None else calibration_error(*e.judged_probs)
+
+
 METRICS = {
     metric.name: metric
     for metric in (
@@ -137,7 +143,16 @@ METRICS = {
             better="down",
             compute=_total_variation,
         ),
+        Metric(
+            "calibration_error",
+            "expected calibration error",
+            oracle=True,
+            better="down",
+            compute=_calibration_error,
+        ),
         Metric("batch_target_head_error", "target head's error on source, in batches of the epoch", better="down"),
+        Metric("first_agreement", "target with one label under both domains' statistics, after the warm-up"),
+        Metric("first_confidence", "mean probability of predictions on the target, after the warm-up"),
         Metric("alpha", "selected alpha", unit=""),
         Metric("fixmatch_share", "share of the target above FixMatch's threshold"),
         Metric("labelled_share", "share of the target with a pseudo-label"),

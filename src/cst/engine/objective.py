@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -13,6 +15,8 @@ from cst.terms.contract import Epoch, Network, Problem, Step, Term
 SOURCE = "source"
 LEARNED = 0.2
 """The source counts as learned when its loss falls by less than this part in an epoch."""
+OF_WARM_UP = ("warm_until", "source_loss", "look", "held")
+"""What a checkpoint keeps beside weights."""
 LONGEST = 0.25
 """Of the run, that a warm-up without a fixed length may take."""
 
@@ -54,6 +58,8 @@ class Objective(nn.Module):
         self.ramp_epochs = ramp_epochs
         self.warm_until = math.inf if isinstance(warmup_epochs, str) else warmup_epochs
         self.source_loss = math.inf
+        self.look: dict[str, Any] = {}
+        self.held = False
 
     @property
     def views(self) -> frozenset[str]:
@@ -74,6 +80,10 @@ class Objective(nn.Module):
         ramp = min(1.0, since / self.ramp_epochs) if term.ramped and self.ramp_epochs else 1.0
         return self.weights[name] * ramp
 
+    def progress(self, epochs: float, total: int) -> float:
+        """The share of the run after the warm-up that has passed, 0 to 1: schedules of terms follow it."""
+        return 0.0 if epochs <= self.warm_until else (epochs - self.warm_until) / (total - self.warm_until)
+
     def _waits(self, name: str, epochs: float) -> bool:
         return name != SOURCE and epochs < self.warm_until
 
@@ -92,9 +102,10 @@ class Objective(nn.Module):
             term.after_step(self.model)
 
     def start_epoch(self, epoch: Epoch) -> None:
-        """Tell every term."""
-        for _, term in self.items():
-            term.start_epoch(epoch)
+        """Tell every term that will have a part in it."""
+        for name, term in self.items():
+            if not self._waits(name, epoch.number + 1):
+                term.start_epoch(epoch)
 
     def end_epoch(self, epochs: int, total: int, source_loss: float) -> None:
         """End a warm-up of open length: when the source's loss falls by less than a part, or a share has passed.
@@ -104,21 +115,35 @@ class Objective(nn.Module):
             total: of the run.
             source_loss: its mean over the last of them.
         """
-        if self.warm_until == math.inf:
+        if self.warm_until == math.inf and not self.held:
             slow = source_loss > (1 - LEARNED) * self.source_loss
             if slow or epochs >= LONGEST * total:
                 self.warm_until = float(epochs)
         self.source_loss = source_loss
 
-    def get_extra_state(self) -> dict[str, float]:
-        """What a checkpoint keeps of the warm-up."""
-        return {"warm_until": self.warm_until, "source_loss": self.source_loss}
+    def begins(self, epochs: int) -> bool:
+        """Whether the warm-up ended within the last of ``epochs`` epochs."""
+        return epochs - 1 < self.warm_until <= epochs
 
-    def set_extra_state(self, state: dict[str, float]) -> None:
+    def remember(self, look: Mapping[str, Any]) -> None:
+        """Keep for the records what the source model makes of the target."""
+        self.look = {f"first_{name}": round(value, 4) for name, value in look.items() if value is not None}
+
+    def hold(self) -> None:
+        """Stay with the source for the rest of the run."""
+        self.held, self.warm_until = True, math.inf
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of the warm-up."""
+        return {name: getattr(self, name) for name in OF_WARM_UP}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
         """Go on with the warm-up of a checkpoint."""
-        self.warm_until, self.source_loss = state["warm_until"], state["source_loss"]
+        for name in OF_WARM_UP:
+            setattr(self, name, state.get(name, getattr(self, name)))
 
     def metrics(self) -> dict[str, object]:
         """What the terms have to say of the epoch."""
         values = {key: value for _, term in self.items() for key, value in term.metrics().items()}
+        values |= {**self.look, **({"held": True} if self.held else {})}
         return {key: value.tolist() if isinstance(value, Tensor) else value for key, value in values.items()}

@@ -100,6 +100,13 @@ class Progress(Callback):
         elif record["epoch"] % max(1, self.epochs // 5) == 0 or record["epoch"] == self.epochs:
             self._say()
 
+    def on_remark(self, sentence: str) -> None:
+        """Say it above the bar."""
+        if self.bar:
+            self.bar.console.print(sentence, markup=False, highlight=False)
+        else:
+            self._print(sentence)
+
     def on_stage(self, what: str, done: int, total: int) -> None:
         """Show work other than training if it takes long."""
         now = time.monotonic()

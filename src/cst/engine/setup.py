@@ -98,7 +98,8 @@ def settle(config: Config, task: Task, method: Method | None = None, custom: boo
     quick = not custom and _may_be_quick(config, method)
 
     def usual(backbone: str) -> dict[str, Any]:
-        settings = {"backbone": kind.backbone, **kind.usual(is_pretrained(backbone))}
+        least_steps = 1 if custom or is_pretrained(backbone) else kind.least_steps
+        settings = {"backbone": kind.backbone, **kind.usual(is_pretrained(backbone)), "least_steps": least_steps}
         return {**settings, **kind.quick(backbone)} if quick else settings
 
     sizes = (len(task.source), len(task.target))

@@ -13,8 +13,10 @@ from torch import nn
 from cst.config import Config
 from cst.data.task import Task
 from cst.engine.adapted import Adapted
+from cst.engine.calibration import calibrate
 from cst.engine.callbacks import Callback, Logging, TensorBoard
 from cst.engine.evaluation import evaluate
+from cst.engine.first_look import not_adapted
 from cst.engine.loop import fit
 from cst.engine.records import diverged
 from cst.engine.run import Run
@@ -73,6 +75,9 @@ def train(
         finally:
             for callback in watching:
                 callback.on_end()
+        if history[-1].get("held"):
+            tell(not_adapted(history[-1]["first_agreement"], settings.guard))
+        calibrate(training, history[-1])
         adapted = Adapted(training.model, settings, history, config.workers)
         if run:
             try:

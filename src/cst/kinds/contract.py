@@ -52,6 +52,8 @@ class Kind(ABC):
     """Settings that mean something for this kind only."""
     reads_column: bool = False
     """Whether a column of a table must be named to find such data in it."""
+    least_steps: int = 1
+    """Of an epoch, with a backbone from scratch: where samples are few, they are seen several times."""
     has_columns: bool = False
     """Whether columns of a table can be chosen as inputs."""
 

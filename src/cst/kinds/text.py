@@ -65,7 +65,6 @@ class Text(Kind):
             "lr": 1e-3,
             "backbone_lr": 0.1,
             "optimizer": "adamw",
-            "schedule": "cosine",
             "ramp_epochs": 1.0,
             "warmup_epochs": 0.5,
             "feature_norm": True,

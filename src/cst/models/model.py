@@ -121,6 +121,11 @@ class Model(nn.Module):
             self.backbone, self.head = per_domain(backbone), per_domain(source_head)
 
     @property
+    def temperature(self) -> float:
+        """By which logits are divided before they become probabilities for users; training knows of none."""
+        return self.spec.temperature if hasattr(self, "spec") else 1.0
+
+    @property
     def shared_statistics(self) -> bool:
         """Whether one concatenated pass serves both domains."""
         return not self.separate

@@ -49,6 +49,7 @@ class ModelSpec:
         batch_norm: ``joint`` or ``per-domain``.
         feature_dim: d; 0 until the model has been built.
         architecture: of the backbone in plain values, where its name alone does not say it.
+        temperature: by which logits are divided in predicted probabilities.
         home: the folder that the model was loaded from.
     """
 
@@ -65,6 +66,7 @@ class ModelSpec:
     batch_norm: str = "per-domain"
     feature_dim: int = 0
     architecture: Mapping[str, Any] = field(default_factory=dict)
+    temperature: float = 1.0
     home: Path | None = field(default=None, compare=False)
 
     @classmethod
@@ -139,7 +141,7 @@ class ModelSpec:
             values = json.loads(file.read_text(encoding="utf-8"))
             number = values["format"]
             values = {name: value for name, value in values.items() if name not in VERSIONS}
-        if number not in (FORMAT, 3):  # since 3, columns are more than their names
+        if number not in (FORMAT, 4, 3):  # since 3, columns are more than their names
             from cst.models.earlier import FORMATS, completed
 
             if number not in FORMATS:

@@ -130,7 +130,7 @@ class Step:
         batch: the data.
         views: the views that the objective uses.
         epochs: epochs since the start of training, with its fraction; ramps follow it.
-        progress: the same as a share of the whole run, 0 to 1.
+        progress: the share of the run after the warm-up that has passed, 0 to 1; schedules follow it.
         track: whether the passes update running statistics (the second pass of SAM does not, unless it is asked to).
         phase: which part of an alternating update this is; ``"all"`` where there is one part only.
 

@@ -11,8 +11,8 @@ from cst.functional import ALPHAS, balanced_tsallis_entropy, select_alpha, tsall
 from cst.terms.contract import Epoch, Network, Problem, Step, Term
 from cst.terms.cycle import Cycle
 
-TIE = 0.01
-"""Reverse losses that lie closer together than this share of the least do not tell alphas apart."""
+EVERY = 4
+"""Samples of which one trains the heads of the selection; all of them judge."""
 
 
 def start_of(network: Network) -> Tensor | None:
@@ -37,6 +37,8 @@ class Tsallis(Term):
         iterations: descent steps of the selection's source heads.
         balanced: let every class weigh the same (:func:`cst.functional.balanced_tsallis_entropy`).
         temperature: by which logits are divided.
+        stride: what alpha may change by from one epoch to the next, one place of the grid: the selection is made on
+            samples, and an epoch under a wrong alpha leaves predictions certain for good.
 
     The selection's target heads have the options of the term ``cycle`` where there is one.
 
@@ -60,20 +62,22 @@ class Tsallis(Term):
     def __init__(
         self,
         alpha: float | str = "auto",
-        samples: int = 500,
-        iterations: int = 20,
+        samples: int = 1000,
+        iterations: int = 10,
         balanced: bool = True,
         temperature: float = 2.5,
+        stride: float = 0.1,
     ) -> None:
         super().__init__()
         if isinstance(alpha, str) and alpha != "auto":
             raise ValueError(f"tsallis: alpha must be a number or 'auto', got '{alpha}'.")
         if not isinstance(alpha, str) and alpha <= 0:
             raise ValueError(f"tsallis: alpha must be positive, got {alpha}.")
-        if samples < 2 or iterations < 1:
-            raise ValueError("tsallis: samples must be at least 2 and iterations at least 1.")
+        if samples < 2 or iterations < 1 or stride <= 0:
+            raise ValueError("tsallis: samples must be at least 2, iterations at least 1, stride more than 0.")
         self.auto = alpha == "auto"
         self.samples, self.iterations, self.balanced, self.temperature = samples, iterations, balanced, temperature
+        self.stride = stride
         self.round_trip: dict[str, Any] = {}
         self.tied = False
         self.alpha: Tensor
@@ -93,7 +97,7 @@ class Tsallis(Term):
         if not self.auto:
             return
         source_features, source_labels, target_features = epoch.gathered()
-        _, losses = select_alpha(
+        selection = select_alpha(
             source_features,
             source_labels,
             target_features,
@@ -101,17 +105,16 @@ class Tsallis(Term):
             iterations=self.iterations,
             max_samples=self.samples,
             seed=epoch.number,
+            every=EVERY,
             balanced=self.balanced,
             temperature=self.temperature,
             start=start_of(epoch.network),
             **self.round_trip,
         )
-        self.losses.copy_(losses)
-        ties = [a for a, loss in zip(ALPHAS, losses.tolist(), strict=True) if loss <= (1 + TIE) * float(losses.min())]
-        self.tied = len(ties) > 1
-        # Of several that are as good: the one in force, else the largest, which punishes doubt least.
-        present = round(float(self.alpha), 1)
-        self.alpha.fill_(present if present in ties else ties[-1])
+        present = float(self.alpha)
+        self.alpha.fill_(round(present + max(-self.stride, min(self.stride, selection.alpha - present)), 4))
+        self.losses.copy_(selection.losses)
+        self.tied = len(selection.tied) > 1
 
     def forward(self, step: Step) -> Tensor:
         """Mean entropy of the batch's predictions [N, K], a scalar."""
@@ -124,7 +127,7 @@ class Tsallis(Term):
     def metrics(self) -> dict[str, Any]:
         """The alpha in force and, where it was selected, the losses of the candidates."""
         metrics: dict[str, Any] = {"alpha": round(float(self.alpha), 4)}
-        if self.auto:
+        if bool(self.losses.isfinite().all()):
             metrics["alpha_losses"] = [round(float(loss), 6) for loss in self.losses]
             metrics["alpha_tied"] = self.tied
         return metrics
