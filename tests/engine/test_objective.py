@@ -1,5 +1,7 @@
 """Warm-up and ramps."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
@@ -65,3 +67,30 @@ def test_short_runs_have_no_open_warm_up(shifted_blobs):
     assert "cycle" in short.history[0]["loss"]
     assert "cycle" not in longer.history[0]["loss"]
     assert "cycle" in longer.history[-1]["loss"]
+
+
+def test_schedules_begin_when_the_warm_up_ends():
+    objective = warming()
+    assert [objective.progress(epochs, 10) for epochs in (0, 4)] == [0, 0]
+    objective.end_epoch(1, 4, source_loss=1.0)
+    assert objective.warm_until == 1
+    assert [objective.progress(epochs, 4) for epochs in (0.5, 1, 2.5, 4)] == [0, 0, 0.5, 1]
+
+
+def test_a_term_that_waits_through_an_epoch_is_not_told_of_it(monkeypatch):
+    objective = warming()
+    told = []
+    monkeypatch.setattr(type(objective.terms["tsallis"]), "start_epoch", lambda self, epoch: told.append(epoch.number))
+    for number in range(3):
+        objective.start_epoch(SimpleNamespace(number=number))
+        if number == 0:
+            objective.warm_until = 1.5
+    assert told == [1, 2]
+
+
+def test_a_small_table_is_seen_several_times_in_an_epoch(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    adapted = cst.adapt((source, labels), target, "source-only", epochs=1)
+    assert adapted.settings.steps_per_epoch == 50
+    own = cst.adapt((source, labels), target, "source-only", backbone=nn.Linear(source.shape[1], 4), epochs=1)
+    assert own.settings.steps_per_epoch == len(target) // own.settings.batch_size

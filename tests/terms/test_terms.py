@@ -88,7 +88,7 @@ class TestTsallis:
         losses = record["alpha_losses"]
         assert len(losses) == 11
         selection = select_alpha(
-            *(source, labels, target, 3), iterations=10, balanced=True, temperature=2.5, max_samples=1000, every=2
+            *(source, labels, target, 3), iterations=5, balanced=True, temperature=2.5, max_samples=1000, every=4
         )
         assert record["alpha"] == pytest.approx(max(selection.alpha, 1.9))
         assert record["alpha_tied"] == (len(selection.tied) > 1)

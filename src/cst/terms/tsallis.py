@@ -63,7 +63,7 @@ class Tsallis(Term):
         self,
         alpha: float | str = "auto",
         samples: int = 1000,
-        iterations: int = 10,
+        iterations: int = 5,
         balanced: bool = True,
         temperature: float = 2.5,
         stride: float = 0.1,
