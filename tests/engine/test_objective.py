@@ -93,4 +93,4 @@ def test_a_small_table_is_seen_several_times_in_an_epoch(shifted_blobs):
     adapted = cst.adapt((source, labels), target, "source-only", epochs=1)
     assert adapted.settings.steps_per_epoch == 50
     own = cst.adapt((source, labels), target, "source-only", backbone=nn.Linear(source.shape[1], 4), epochs=1)
-    assert own.settings.steps_per_epoch == len(target) // own.settings.batch_size
+    assert own.settings.steps_per_epoch == max(len(source), len(target)) // own.settings.batch_size
