@@ -22,8 +22,6 @@ class Cycle(Term):
         bias: append a constant feature.
         centred: regress onto ``onehot - 1/K`` (the protocol that the paper cites) instead of ``onehot``.
         relative: ``l2`` is a multiple of the target features' mean eigenvalue.
-        summed: sum the squared error over the classes instead of averaging it, so that the term weighs the same for
-            any number of them.
 
     A target head that fits the pseudo-labels has a small loss; one that an enormous ridge holds at zero has the mean
     square of the labels, ``(1 - 1 / K) / K`` of centred ones.
@@ -42,13 +40,11 @@ class Cycle(Term):
         bias: bool = False,
         centred: bool = True,
         relative: bool = False,
-        summed: bool = False,
     ) -> None:
         super().__init__()
         if l2 <= 0:
             raise ValueError(f"cycle: l2 must be positive, got {l2}.")
         self.l2, self.normalize, self.bias, self.centred, self.relative = l2, normalize, bias, centred, relative
-        self.summed = summed
 
     def options(self) -> dict[str, Any]:
         """How the target head is fitted.
@@ -61,7 +57,7 @@ class Cycle(Term):
 
     def forward(self, step: Step) -> Tensor:
         """The reverse loss, a scalar of source features [N_s, d] and target features [N_t, d]."""
-        loss = reverse_loss(
+        return reverse_loss(
             step.source.features,
             step.labels,
             step.target.features,
@@ -69,4 +65,3 @@ class Cycle(Term):
             self.num_classes,
             **self.options(),
         )
-        return self.num_classes * loss if self.summed else loss
