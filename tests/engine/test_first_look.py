@@ -38,7 +38,9 @@ class TestGuard:
         assert same(held, plain)
         assert len(remarks.sentences) == 1
         assert [record.get("held") for record in held.history] == [None, True, True, True]
-        assert held.history[-1]["first_agreement"] < 1
+        agreement = held.history[-1]["first_agreement"]
+        assert agreement < 1
+        assert held.predict_proba(target).max(1).mean() == pytest.approx(agreement, abs=1e-3)
         assert held.history[-1]["weight"] == {"source": 1.0, "cycle": 0.0, "tsallis": 0.0}
 
     def test_where_the_domains_agree_it_adapts(self, shifted_blobs):

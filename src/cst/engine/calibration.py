@@ -17,10 +17,12 @@ def calibrate(training: Training, record: Mapping[str, Any]) -> None:
     """Give the model the temperature under which it is as sure of the target as it was when the warm-up ended.
 
     Entropy minimisation makes predictions certain whether they are right or not: what adapting says of certainty is no
-    evidence. The source model's mean confidence on the target was not yet driven anywhere. Labels do not change.
-    Without a warm-up the temperature stays at one.
+    evidence. The source model's mean confidence on the target was not yet driven anywhere. Where the guard held the run
+    back, even that says nothing, and the share of labels on which the model agrees with itself takes its place. Labels
+    do not change. Without a warm-up the temperature stays at one.
     """
-    if (confidence := record.get("first_confidence")) is not None:
+    confidence = record.get("first_agreement" if record.get("held") else "first_confidence")
+    if confidence is not None:
         temperature = temperature_for(target_logits(training), confidence)
         spec = training.model.spec
         training.model.spec = dataclasses.replace(spec, temperature=temperature)
