@@ -31,4 +31,5 @@ def test_columns_that_do_not_vary_and_classes_that_are_missing_do_no_harm():
     random = np.random.default_rng(0)
     labels = np.array([0, 3] * 50)
     source = np.hstack([random.normal(size=(100, 2)) + labels[:, None], np.ones((100, 1))])
-    assert 0 <= unexplained_by_shares(source, labels, source[:40]) <= 1
+    assert unexplained_by_shares(source, labels, source[:40]) < MOST_UNEXPLAINED
+    assert unexplained_by_shares(np.ones((100, 3)), labels, np.ones((40, 3))) == 0

@@ -83,9 +83,15 @@ def test_a_term_that_waits_through_an_epoch_is_not_told_of_it(monkeypatch):
     monkeypatch.setattr(type(objective.terms["tsallis"]), "start_epoch", lambda self, epoch: told.append(epoch.number))
     for number in range(3):
         objective.start_epoch(SimpleNamespace(number=number))
-        if number == 0:
-            objective.warm_until = 1.5
+    assert told == []  # nobody knows yet how long it will last
+    objective.warm_until = 1.5
+    for number in range(3):
+        objective.start_epoch(SimpleNamespace(number=number))
     assert told == [1, 2]
+    objective.warm_until = 2.0
+    for number in range(3):
+        objective.start_epoch(SimpleNamespace(number=number))
+    assert told == [1, 2, 2]
 
 
 def test_a_small_table_is_seen_several_times_in_an_epoch(shifted_blobs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,10 +92,14 @@ class Settings:
         values = {name: _or_usual(name, getattr(config, name)) for name in names}
         return cls(data={name: getattr(config, name) for name in OF_THE_DATA}, **values)
 
-    def differences(self, other: Settings) -> list[str]:
-        """Where two runs differ that should be one, a phrase for each."""
+    def differences(self, other: Settings, names: Container[str] | None = None) -> list[str]:
+        """Where two runs differ that should be one, a phrase for each field, or for each of those named."""
         ours, theirs = (
-            {name: value for name, value in settings.to_dict().items() if name not in MOVABLE}
+            {
+                name: value
+                for name, value in settings.to_dict().items()
+                if name not in MOVABLE and (names is None or name in names)
+            }
             for settings in (self, other)
         )
         return [f"{name} was {theirs[name]}, now {ours[name]}" for name in ours if ours[name] != theirs[name]]

@@ -43,6 +43,8 @@ def unexplained_by_shares(source: Any, labels: Any, target: Any) -> float:
     """
     classes = np.unique(np.asarray(labels), return_inverse=True)[1]
     ours, theirs = _moments(_some_columns(source), _some_columns(target))
+    if not ours.size:  # nothing varies
+        return 0.0
     counts = np.bincount(classes)
     means = np.stack([ours[classes == c].mean(0) for c in range(len(counts))])
     whiten = _whitening(ours - means[classes])

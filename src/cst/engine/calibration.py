@@ -18,12 +18,14 @@ def calibrate(training: Training, record: Mapping[str, Any]) -> None:
 
     Entropy minimisation makes predictions certain whether they are right or not: what adapting says of certainty is no
     evidence. The source model's mean confidence on the target was not yet driven anywhere. Where the guard held the run
-    back, even that says nothing, and the share of labels on which the model agrees with itself takes its place. Labels
-    do not change. Without a warm-up the temperature stays at one.
+    back, it is at most the share of labels on which the model agrees with itself. Nothing is made surer than it was,
+    and labels do not change. Without a warm-up the temperature stays at one.
     """
-    confidence = record.get("first_agreement" if record.get("held") else "first_confidence")
+    confidence = record.get("first_confidence")
     if confidence is not None:
-        temperature = temperature_for(target_logits(training), confidence)
+        if record.get("held"):
+            confidence = min(confidence, record["first_agreement"])
+        temperature = temperature_for(target_logits(training), confidence, lowest=1.0)
         spec = training.model.spec
         training.model.spec = dataclasses.replace(spec, temperature=temperature)
         training.model.spec.__dict__["encoder"] = spec.encoder  # it may hold a tokenizer

@@ -56,7 +56,7 @@ class Logging(Callback):
 
     def on_remark(self, sentence: str) -> None:
         """Say it."""
-        log.warning("%s", sentence)
+        log.info("%s", sentence)
 
 
 class TensorBoard(Callback):

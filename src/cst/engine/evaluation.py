@@ -111,10 +111,7 @@ class Evaluation:
     @cached_property
     def judged(self) -> tuple[Tensor, Tensor] | None:
         """Predictions and labels that accuracy is measured on: the test set's if there is one (oracle)."""
-        if self.test is None:
-            return self.known
-        assert self.task.oracle.test is not None
-        return pseudo_labels(self.test.logits), self.task.oracle.test.labels
+        return None if self.judged_probs is None else (self.judged_probs[0].argmax(-1), self.judged_probs[1])
 
     @cached_property
     def judged_probs(self) -> tuple[Tensor, Tensor] | None:

@@ -54,6 +54,6 @@ def not_adapted(agreement: float, guard: float) -> str:
     """What the user should know of a run that stays with the source."""
     return (
         f"Not adapted: after the warm-up only {agreement:.0%} of the target get the same label under the batch-norm "
-        f"statistics of both domains (guard={guard:g}), so that labels of the target would be arbitrary. The run goes "
-        "on with the source alone; guard=0 adapts all the same."
+        f"statistics of both domains (guard={guard:g}), so that labels of the target would be arbitrary. The run stays "
+        "with the source alone; guard=0 adapts all the same."
     )

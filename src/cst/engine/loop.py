@@ -43,6 +43,8 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
                 for step_number, batch in training.feed.batches(steps):
                     set_rate(training.optimizer, settings, step_number)
                     epochs = step_number / settings.steps_per_epoch
+                    if objective.begins(epochs):
+                        look_before_adapting(training, callbacks)
                     progress = objective.progress(epochs, settings.epochs)
                     step = Step(training.model, batch, objective.views, epochs, progress)
                     # Source step: L_P(theta_s, phi), the term `source`.
@@ -56,8 +58,6 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
                     for callback in callbacks:
                         callback.on_step(step_number + 1, total)
             objective.end_epoch(number + 1, settings.epochs, log.source_loss)
-            if objective.begins(number + 1):
-                look_before_adapting(training, callbacks)
             present = training.evaluation()
             history.append(log.record(training, present))
             if run:

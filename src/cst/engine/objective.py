@@ -104,7 +104,7 @@ class Objective(nn.Module):
     def start_epoch(self, epoch: Epoch) -> None:
         """Tell every term that will have a part in it."""
         for name, term in self.items():
-            if not self._waits(name, epoch.number + 1):
+            if name == SOURCE or epoch.number + 1 > self.warm_until:
                 term.start_epoch(epoch)
 
     def end_epoch(self, epochs: int, total: int, source_loss: float) -> None:
@@ -121,13 +121,13 @@ class Objective(nn.Module):
                 self.warm_until = float(epochs)
         self.source_loss = source_loss
 
-    def begins(self, epochs: int) -> bool:
-        """Whether the warm-up ended within the last of ``epochs`` epochs."""
-        return epochs - 1 < self.warm_until <= epochs
+    def begins(self, epochs: float) -> bool:
+        """Whether the warm-up is just over, and more is to come than the source."""
+        return 0 < self.warm_until <= epochs and not self.look and len(self.terms) > 1
 
     def remember(self, look: Mapping[str, Any]) -> None:
-        """Keep for the records what the source model makes of the target."""
-        self.look = {f"first_{name}": round(value, 4) for name, value in look.items() if value is not None}
+        """Keep what the source model makes of the target, for the records and for calibration."""
+        self.look = {f"first_{name}": value for name, value in look.items() if value is not None}
 
     def hold(self) -> None:
         """Stay with the source for the rest of the run."""

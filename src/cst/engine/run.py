@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from cst.config import Config, Settings, load_config
+from cst.config.options import load_options
 from cst.files import check_place, lies_in, reading, write_aside, write_text_aside
 
 LOCK = ".lock"
@@ -114,7 +115,13 @@ class Run:
             yield run
 
     def _check_same(self, settings: Settings) -> None:
-        if changed := settings.differences(Settings.load(self.config_file)):
+        written = load_options(self.config_file)
+        if written.get("guard") is None and not self.result_file.exists():  # of format 4 or before
+            raise ValueError(
+                f"{self.folder} is of an earlier version of cst: finish the run with that one, or begin anew."
+            )
+        # A finished run of an earlier version lacks fields that came later.
+        if changed := settings.differences(Settings.load(self.config_file), written):
             raise ValueError(
                 f"{self.folder} was started with another configuration ({', '.join(changed)}): resume it as it was."
             )

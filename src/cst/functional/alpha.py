@@ -151,7 +151,7 @@ def _heads_under_each_alpha(
     shape, moved = (-1, len(alphas), num_classes), torch.zeros_like(heads)
     with torch.autocast(z_s.device.type, enabled=False):
         curvature = 0.5 * z_s.mT @ z_s / len(z_s) + 0.5 / temperature**2 * z_t.mT @ z_t / len(z_t)
-        curvature.diagonal().add_(max(weight_decay, 1e-6 * float(curvature.diagonal().mean())))
+        curvature.diagonal().add_(max(weight_decay, 1e-6 * float(curvature.trace())))
         factor = torch.linalg.cholesky(curvature)
         for step in range(iterations):
             ahead = heads + step / (step + 3) * moved

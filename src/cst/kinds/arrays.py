@@ -210,7 +210,7 @@ class Arrays(Kind):
         shapes = {tuple(domain.items.shape[1:]) for domain in (source, target)}
         try:
             unexplained = unexplained_by_shares(source.items, labels, target.items) if len(shapes) == 1 else 1.0
-        except (ValueError, TypeError):  # what is wrong with the data is said when they are encoded
+        except (ValueError, TypeError, RuntimeError):  # what is wrong with the data is said when they are encoded
             return False
         return unexplained < MOST_UNEXPLAINED
 
