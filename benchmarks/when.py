@@ -88,7 +88,9 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axis.set(title=study, xlabel=labels.get(study, study), ylabel="accuracy, %" if study == studies[0] else "")
         if study != "label shift":
             axis.set_xscale("log", base=2)
-        axis.legend(fontsize=6)
+        places = sorted({row["place"] for row in rows if row["study"] == study})
+        axis.set_xticks(places, [f"{place:g}" for place in places])
+        axis.legend(fontsize=6, loc="best" if study != "batch size" else "center left")
     figure.tight_layout()
     figure.savefig(path, dpi=110)
 
