@@ -164,7 +164,7 @@ def test_file_and_flags_share_one_configuration(cst, tmp_path):
     written = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
     assert written["method"] == "cycle"
     assert (written["epochs"], written["lr"], written["weight"]) == (2, 0.01, {"cycle": 2})
-    assert (written["batch_size"], written["schedule"]) == (64, "step")
+    assert (written["batch_size"], written["schedule"]) == (64, "cosine")
     again = tmp_path / "again"
     code, _, err = cst("train", "--config", tmp_path / "run" / "config.yaml", "--out", again)
     assert code == 0, err
