@@ -57,7 +57,7 @@ class Outputs:
             if value is not None and field.name != "mixed":
                 object.__setattr__(self, field.name, torch.as_tensor(value))
         if self.source_logits.shape[-1] != self.target_logits.shape[-1]:
-            raise ValueError("The logits of source and target have different numbers of classes: give those of one model.")
+            raise ValueError("Source and target logits have different numbers of classes: give those of one model.")
         for name in ("source", "target"):
             counts = {len(getattr(self, f"{name}_{what}")) for what in ("features", "logits")}
             if name == "source":
