@@ -45,7 +45,8 @@ def test_photos_are_adapted_the_quick_way_on_a_cpu_unless_somebody_says_otherwis
     assert way(backbone="resnet50") == (14, "none", 160)
     assert way(device="cuda") == whole
     assert way(augment="mild") == way(freeze=0) == whole
-    assert way(method="fixmatch") == way(method="vat") == whole  # they look at the inputs themselves
+    assert way(method="sentry") == way(method="vat") == whole  # they change the inputs themselves
+    assert way(method="fixmatch") == quick  # from views that are made once
     assert way(backbone="cnn") == (0, "mild", 32)
     assert way(weights="none") == whole
     assert way(recipe="paper/office-home") == whole

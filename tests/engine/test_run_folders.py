@@ -176,11 +176,11 @@ def test_runs_of_an_earlier_format_are_finished_by_the_version_that_began_them(t
     settings = {"epochs": 1, "steps_per_epoch": 2, "batch_size": 16}
     made = package.adapt((source, labels), target, out=tmp_path, **settings)
     config = tmp_path / "config.yaml"
-    lines = [line for line in config.read_text().splitlines() if not line.startswith("guard:")]
-    config.write_text("\n".join(lines).replace(f"format: {FORMAT}", "format: 4"))
+    lines = [line for line in config.read_text().splitlines() if not line.startswith("views:")]
+    config.write_text("\n".join(lines).replace(f"format: {FORMAT}", "format: 5"))
     again = package.adapt((source, labels), target, out=tmp_path, resume=True, **settings)  # finished: nothing to do
     assert (again.predict(target) == made.predict(target)).all()
-    config.write_text("\n".join(lines).replace(f"format: {FORMAT}", "format: 4"))
+    config.write_text("\n".join(lines).replace(f"format: {FORMAT}", "format: 5"))
     (tmp_path / "result.json").unlink()
     with pytest.raises(ValueError, match="earlier version of cst: finish the run with that one, or begin anew"):
         package.adapt((source, labels), target, out=tmp_path, resume=True, **settings)

@@ -97,7 +97,7 @@ def test_a_model_of_an_earlier_version_predicts_what_it_did(options, adapted, sh
     assert loaded.settings.option == {"cycle.l2": 0.5}
     assert loaded.settings.weights == "pretrained"
     loaded.save(tmp_path / "new")
-    assert json.loads((tmp_path / "new" / "model.json").read_text())["format"] == FORMAT == 5
+    assert json.loads((tmp_path / "new" / "model.json").read_text())["format"] == FORMAT == 6
     assert not (tmp_path / "new" / "model.pt").exists()
     again = cst.load(tmp_path / "new", module)
     np.testing.assert_array_equal(again.predict_proba(target), made.predict_proba(target))
@@ -113,12 +113,12 @@ def test_damaged_models_of_earlier_versions_are_named(name, content, adapted, tm
         cst.load(tmp_path / "old")
 
 
-@pytest.mark.parametrize("number", [0, 6, 99])
+@pytest.mark.parametrize("number", [0, 7, 99])
 def test_formats_that_nobody_knows_are_refused(number, adapted, tmp_path):
     adapted().save(tmp_path)
     values = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps(values | {"format": number}))
-    with pytest.raises(ValueError, match=rf"model\.json has format {number}, but this cst reads formats up to 5"):
+    with pytest.raises(ValueError, match=rf"model\.json has format {number}, but this cst reads formats up to 6"):
         cst.load(tmp_path)
 
 

@@ -28,6 +28,7 @@ ALWAYS: dict[str, Any] = {
     "bottleneck": 0,
     "standardize": "dataset",
     "augment": "none",
+    "views": 0,
     "seed": 0,
     "device": "auto",
     "precision": "32-true",

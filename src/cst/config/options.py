@@ -45,7 +45,7 @@ LEAST = {"epochs": 1, "steps_per_epoch": 1, "batch_size": 2, "seed": 0, "max_len
 
 NOT_NEGATIVE = (
     *("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "warmup_epochs", "guard"),
-    *("bottleneck", "freeze", "workers"),
+    *("bottleneck", "freeze", "views", "workers"),
 )
 PATHS = ("out", "data_root", "source", "target", "cache")
 
@@ -147,6 +147,9 @@ class Config:
     augment: Augment | None = None
     """Random augmentation of both domains in training: mild, or flip to mirror images half of the time; mild/flip is
     mild for the source, flip for the target."""
+    views: int | None = None
+    """Strong views of each target image that are made once and drawn from, where lower layers are frozen and inputs are
+    not augmented; 0 draws new ones in every step."""
     weight: Mapping[str, float] = field(default_factory=dict)
     """Weight of a term, for instance cycle=2; several with commas, or with the flag again."""
     option: Mapping[str, Any] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from cst.methods import Method
 
 SHORT = 4
 """Epochs below which there is no time for a warm-up of open length."""
-FORMAT = 5
+FORMAT = 6
 """Of run folders and saved models; earlier formats are read as well."""
 OF_THE_DATA = (
     *("task", "source", "target", "text", "label", "target_labels", "label_column"),
@@ -59,6 +59,7 @@ class Settings:
     bottleneck: int
     standardize: str
     augment: str
+    views: int
     weight: Mapping[str, float]
     option: Mapping[str, Any]
     seed: int

@@ -50,7 +50,7 @@ def through_frozen(
     domains = [task.source, task.target]
     if task.oracle.test is not None:
         domains.append(task.oracle.test.inputs)
-    example = frozen(domains[0].take(torch.arange(min(8, len(domains[0])))).to(_device(frozen)))
+    example = frozen(domains[0].take(torch.arange(min(8, len(domains[0])))).to(device_of(frozen)))
     if sum(map(len, domains)) * example[0].numel() * example.element_size() > MOST:
         return task
     source, target, *test = (_kept(samples, frozen, folder, workers) for samples in domains)
@@ -63,7 +63,7 @@ def _kept(samples: Samples, frozen: nn.Module, folder: Path | None, workers: int
     """The outputs for a domain, from the folder if they are there."""
     if folder is None:
         return _samples(_outputs(samples, frozen, workers))
-    file = folder / f"{_fingerprint(samples, frozen, workers)}.pt"
+    file = folder / f"{fingerprint(samples, frozen, workers)}.pt"
     if not file.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         outputs = _outputs(samples, frozen, workers)
@@ -81,7 +81,7 @@ def _outputs(samples: Samples, frozen: nn.Module, workers: int | None) -> Tensor
     sequences: list[Tensor] = []
     together, start = torch.empty(0), 0
     for inputs in in_order(samples, BATCH, workers, "frozen layers"):
-        made = frozen(inputs.to(_device(frozen))).cpu()
+        made = frozen(inputs.to(device_of(frozen))).cpu()
         if made.ndim == 3:
             sequences += [sequence[positions].clone() for sequence, positions in zip(made, present(made), strict=True)]
             continue
@@ -92,7 +92,7 @@ def _outputs(samples: Samples, frozen: nn.Module, workers: int | None) -> Tensor
     return sequences or together
 
 
-def _fingerprint(samples: Samples, frozen: nn.Module, workers: int | None) -> str:
+def fingerprint(samples: Samples, frozen: nn.Module, workers: int | None) -> str:
     """A name for the outputs: of the weights and of all inputs."""
     digest = hashlib.sha256(FORMAT)
     for name, value in frozen.state_dict().items():
@@ -104,5 +104,6 @@ def _fingerprint(samples: Samples, frozen: nn.Module, workers: int | None) -> st
     return digest.hexdigest()[:32]
 
 
-def _device(module: nn.Module) -> torch.device:
+def device_of(module: nn.Module) -> torch.device:
+    """Where a module's parameters are."""
     return next(module.parameters()).device

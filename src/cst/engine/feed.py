@@ -12,6 +12,7 @@ from cst.data.augmentations import Augmentations, of_each_domain
 from cst.data.loading import prefetch
 from cst.data.samples import Samples
 from cst.data.task import EncodedTask
+from cst.data.views import StrongViews
 from cst.sampling.rules import Uniform
 from cst.terms.contract import Batch
 
@@ -28,7 +29,7 @@ class Feed:
         seed: of the random parts of files.
         augment: the augmentation of each domain, such as ``mild/flip``.
         augmentations: those that suit the data.
-        strong: whether some term reads the strong view.
+        strong: makes strong views of target samples, where some term reads them.
         workers: processes that read ahead.
         to_device: moves a batch to where the model is.
     """
@@ -40,7 +41,7 @@ class Feed:
         seed: int,
         augment: str,
         augmentations: Augmentations,
-        strong: bool,
+        strong: StrongViews | None,
         workers: int,
         to_device: Callable[[Any], Any],
     ) -> None:
@@ -70,7 +71,7 @@ class Feed:
             labels=self.task.labels[source],
             target=of_target(target_inputs),
             target_indices=target,
-            strong=self.augmentations.strong(target_inputs) if self.strong else None,
+            strong=self.strong(target_inputs, target) if self.strong else None,
             augment=self.augmentations.strong,
         )
         return Batch(**self.to_device(vars(batch)))

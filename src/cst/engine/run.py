@@ -116,7 +116,7 @@ class Run:
 
     def _check_same(self, settings: Settings) -> None:
         written = load_options(self.config_file)
-        if written.get("guard") is None and not self.result_file.exists():  # of format 4 or before
+        if written.get("views") is None and not self.result_file.exists():  # of format 5 or before
             raise ValueError(
                 f"{self.folder} is of an earlier version of cst: finish the run with that one, or begin anew."
             )

@@ -16,6 +16,7 @@ from cst.data.cached import through_frozen
 from cst.data.loading import worker_count
 from cst.data.samples import Samples
 from cst.data.task import EncodedTask, Task, subsample
+from cst.data.views import drawn, view_bank
 from cst.engine.evaluation import Evaluation
 from cst.engine.feed import Feed
 from cst.engine.memory import Memory
@@ -31,6 +32,7 @@ from cst.models.pretrained import is_image_backbone
 from cst.models.spec import ModelSpec
 from cst.sampling.rules import Uniform
 from cst.terms import TERMS
+from cst.terms.contract import Term
 from cst.updates.contract import Update
 
 GATHERED = 1024
@@ -123,7 +125,12 @@ def _may_be_quick(config: Config, method: Method) -> bool:
     if any(word is not None for word in said) or not _on_cpu(config.device):
         return False
     terms = (part.term or TERMS[part.name] for part in method.terms)
-    return not any(term.augments or term.perturbs for term in terms)
+    return not any(reads_inputs(term) for term in terms)
+
+
+def reads_inputs(term: type[Term] | Term) -> bool:
+    """Whether a term changes inputs by itself, so that they must not have been through frozen layers."""
+    return term.perturbs or term.mixes or (term.augments and "strong" not in term.views)
 
 
 def _on_cpu(device: str | None) -> bool:
@@ -183,14 +190,18 @@ def set_up(
     wrapped, optimizer = fabric.setup(objective, make_optimizer(objective, model, settings))
     sizes = (len(task.target), task.num_classes, settings.batch_size, settings.seed)
     sampler: Uniform = make(method.sampling, task.labels, *sizes)
+    augmentations = KINDS[task.kind].augmentations
     reached = _after_frozen_layers(encoded, model.prepare, objective, settings, cache, workers)
+    strong = drawn(augmentations.strong) if "strong" in objective.views else None
+    if strong and reached is not encoded:
+        strong = view_bank(encoded.target, model.prepare, augmentations.strong, settings.views, cache, workers)
     feed = Feed(
         reached,
         sampler,
         settings.seed,
         settings.augment,
-        KINDS[task.kind].augmentations,
-        "strong" in objective.views,
+        augmentations,
+        strong,
         worker_count(workers, reached.source, reached.target),
         fabric.to_device,
     )
@@ -269,7 +280,13 @@ def _after_frozen_layers(
     workers: int | None,
 ) -> EncodedTask:
     """The task as the trained layers see it, where nothing random happens before them."""
-    random = settings.augment != "none" or any(term.augments for _, term in objective.items())
+    augmenting = [term for _, term in objective.items() if term.augments]
+    random = settings.augment != "none" or any(reads_inputs(term) or not settings.views for term in augmenting)
     if random or not isinstance(prepare, Frozen):
+        if settings.views:
+            raise ValueError(
+                f"views={settings.views} needs frozen layers (freeze=), augment=none and a method that augments by "
+                "strong views alone, such as fixmatch: leave it out."
+            )
         return task
     return through_frozen(task, prepare, cache, workers)

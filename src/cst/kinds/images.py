@@ -63,7 +63,7 @@ class Images(Kind):
 
     name, unit, size_unit = "images", "file", "pixels on the shorter side"
     backbone = "efficientnet-lite0"
-    fields = ("image_size",)
+    fields = ("image_size", "views")
 
     def usual(self, pretrained: bool) -> Mapping[str, Any]:
         """A pretrained backbone learns slowly; files are augmented where they are read."""
@@ -71,7 +71,9 @@ class Images(Kind):
 
     def quick(self, backbone: str) -> Mapping[str, Any]:
         """Only the upper layers learn, from outputs of the lower ones that are computed once."""
-        return {"freeze": LOWER[backbone], "augment": "none", "image_size": 160} if backbone in LOWER else {}
+        if backbone not in LOWER:
+            return {}
+        return {"freeze": LOWER[backbone], "augment": "none", "image_size": 160, "views": 4}
 
     def claims_path(self, path: Path, reading: Reading) -> int:
         """A folder, a picture, or a saved dataset with an image column, if no column of text is named."""
