@@ -29,6 +29,8 @@ ALWAYS: dict[str, Any] = {
     "standardize": "dataset",
     "augment": "none",
     "views": 0,
+    "select": "last",
+    "hold_out": 0.0,
     "seed": 0,
     "device": "auto",
     "precision": "32-true",

@@ -26,6 +26,23 @@ Head = Literal["linear", "prototype"]
 Standardization = Literal["dataset", "image"]
 Pooling = Literal["mean", "cls"]
 Resample = Literal["iid", "covariate-shift", "label-shift"]
+Select = Literal[
+    "last",
+    "source-accuracy",
+    "cycle",
+    "certainty",
+    "information-maximisation",
+    "bnm",
+    "snd",
+    "importance-weighting",
+    "dev",
+    "class-confusion",
+    "nearest-source",
+    "view-agreement",
+    "balance",
+    "mixval",
+]
+"""The last epoch, or the validators of `cst.selection`."""
 Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
 
 DEFAULT_TASK = "synthetic-digits"
@@ -45,7 +62,7 @@ LEAST = {"epochs": 1, "steps_per_epoch": 1, "batch_size": 2, "seed": 0, "max_len
 
 NOT_NEGATIVE = (
     *("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "warmup_epochs", "guard"),
-    *("bottleneck", "freeze", "views", "workers"),
+    *("bottleneck", "freeze", "views", "workers", "hold_out"),
 )
 PATHS = ("out", "data_root", "source", "target", "cache")
 
@@ -150,6 +167,13 @@ class Config:
     views: int | None = None
     """Strong views of each target image that are made once and drawn from, where lower layers are frozen and inputs are
     not augmented; 0 draws new ones in every step."""
+    select: Select | None = None
+    """Which epoch's model is kept: last, or the best from the end of the warm-up on by a score that needs no label of
+    the target."""
+    hold_out: float | None = None
+    """Share of the source, of every class alike, that is not trained on but judges. Scores that ask whether the model
+    is right on the source (source-accuracy, importance-weighting, dev, cycle) mean little on what it has learned by
+    heart."""
     weight: Mapping[str, float] = field(default_factory=dict)
     """Weight of a term, for instance cycle=2; several with commas, or with the flag again."""
     option: Mapping[str, Any] = field(default_factory=dict)
@@ -210,6 +234,8 @@ class Config:
             raise ValueError("lr= must be more than 0: nothing would be learned.")
         if self.momentum is not None and self.momentum >= 1:
             raise ValueError(f"momentum= must be below 1, got {self.momentum:g}.")
+        if self.hold_out is not None and self.hold_out > 0.5:
+            raise ValueError(f"hold_out= is a share of the source, at most a half, got {self.hold_out:g}.")
         if self.guard is not None and self.guard > 1:
             raise ValueError(f"guard= is a share between 0 and 1, got {self.guard:g}.")
         self._check_data()

@@ -60,6 +60,8 @@ class Settings:
     standardize: str
     augment: str
     views: int
+    select: str
+    hold_out: float
     weight: Mapping[str, float]
     option: Mapping[str, Any]
     seed: int

@@ -78,6 +78,8 @@ class EncodedTask:
     target: Samples
     classes: tuple[Any, ...]
     oracle: Oracle[Samples] = Oracle()
+    judges: Labelled[Samples] | None = None
+    """Of the source, what training does not see."""
 
     @property
     def num_classes(self) -> int:
@@ -149,6 +151,23 @@ def _labelled_part(truth: Tensor | None) -> tuple[str, ...]:
     if truth is None or UNKNOWN not in truth:
         return ()
     return (f"{int((truth != UNKNOWN).sum()):,} of the target's {len(truth):,} samples have a label to evaluate with.",)
+
+
+def set_aside(task: EncodedTask, share: float, seed: int) -> EncodedTask:
+    """The task with a share of each class of its source set aside to judge; a class of one sample stays whole."""
+    if not share:
+        return task
+    random = torch.Generator().manual_seed(seed)
+    aside = torch.zeros(len(task.labels), dtype=torch.bool)
+    for label in range(task.num_classes):
+        places = (task.labels == label).nonzero().flatten()
+        count = min(max(1, round(share * len(places))), len(places) - 1)
+        aside[places[torch.randperm(len(places), generator=random)[: max(count, 0)]]] = True
+    if not aside.any():
+        raise ValueError("hold_out= leaves nothing to judge by: every class of the source has one sample only.")
+    kept, judging = (mask.nonzero().flatten() for mask in (~aside, aside))
+    judges: Labelled[Samples] = Labelled(SomeSamples(task.source, judging), task.labels[judging])
+    return replace(task, source=SomeSamples(task.source, kept), labels=task.labels[kept], judges=judges)
 
 
 def subsample(task: EncodedTask, most: int) -> EncodedTask:

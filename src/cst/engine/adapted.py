@@ -22,6 +22,7 @@ from cst.kinds.contract import Kind
 from cst.models.backbones import CUSTOM
 from cst.models.model import Model
 from cst.models.spec import FILE, ModelSpec
+from cst.selection import Verdict
 
 
 class Adapted:
@@ -34,11 +35,18 @@ class Adapted:
         history: one record for each epoch, as in ``metrics.jsonl``.
         settings: what the run went by.
         workers: processes that read files; one a core if ``None``.
+        verdict: what became of the run, told without labels of the target; ``None`` of a model that was loaded.
     """
 
     def __init__(
-        self, model: Model, settings: Settings, history: list[dict[str, Any]], workers: int | None = None
+        self,
+        model: Model,
+        settings: Settings,
+        history: list[dict[str, Any]],
+        workers: int | None = None,
+        verdict: Verdict | None = None,
     ) -> None:
+        self.verdict = verdict
         self.model, self.settings, self.history, self.workers = model.eval(), settings, history, workers
         self.spec, self.classes = model.spec, model.spec.classes
         self.kind: Kind = KINDS[model.spec.kind]

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import torch
 from torch import Tensor
 
 from cst.data.samples import SomeSamples
 from cst.engine.evaluation import DomainView
 from cst.engine.metrics import accuracy
+from cst.engine.snapshots import Snapshot, evenly
 from cst.functional import mean_confidence
 
 if TYPE_CHECKING:
     from cst.engine.setup import Training
-
-LOOKED_AT = 2000
-"""Samples of the target, evenly spaced."""
 
 
 class FirstLook(NamedTuple):
@@ -34,9 +31,9 @@ class FirstLook(NamedTuple):
     agreement: float | None
 
 
-def first_look(training: Training) -> FirstLook:
+def first_look(training: Training, snapshot: Snapshot) -> FirstLook:
     """Look at the target with the statistics of both domains; labels of the target have no part in it."""
-    logits = target_logits(training)
+    logits = snapshot.outputs.target_logits
     agreement = None
     if not training.model.shared_statistics:
         agreement = accuracy(logits.argmax(-1), target_logits(training, "source").argmax(-1))
@@ -45,9 +42,8 @@ def first_look(training: Training) -> FirstLook:
 
 def target_logits(training: Training, statistics: str = "target") -> Tensor:
     """Of some samples of the target [M, K], at the present weights."""
-    samples, count = training.task.target, len(training.task.target)
-    places = torch.linspace(0, count - 1, min(count, LOOKED_AT)).long()
-    return DomainView(training.model, SomeSamples(samples, places), statistics, training.workers).logits
+    some = SomeSamples(training.task.target, evenly(len(training.task.target)))
+    return DomainView(training.model, some, statistics, training.workers).logits
 
 
 def not_adapted(agreement: float, guard: float) -> str:

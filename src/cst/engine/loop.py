@@ -16,12 +16,20 @@ from cst.engine.first_look import first_look, not_adapted
 from cst.engine.optimisation import set_rate
 from cst.engine.records import EpochLog, diverged
 from cst.engine.run import Run
+from cst.engine.selecting import Selecting
 from cst.engine.setup import GATHERED, Training
+from cst.engine.snapshots import BEFORE, look, save
+from cst.selection import collapse, signs
 from cst.stages import told
 from cst.terms.contract import Epoch, Step
 
 
-def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback] = ()) -> list[dict[str, Any]]:
+def fit(
+    training: Training,
+    run: Run | None = None,
+    callbacks: Sequence[Callback] = (),
+    selecting: Selecting | None = None,
+) -> list[dict[str, Any]]:
     """Train from where the run stands to its last epoch and return the records of all epochs."""
     settings, objective = training.settings, training.objective
     history = checkpoint.restore(run, training) if run else []
@@ -44,7 +52,7 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
                     set_rate(training.optimizer, settings, step_number)
                     epochs = step_number / settings.steps_per_epoch
                     if objective.begins(epochs):
-                        look_before_adapting(training, callbacks)
+                        look_before_adapting(training, run, callbacks)
                     progress = objective.progress(epochs, settings.epochs)
                     step = Step(training.model, batch, objective.views, epochs, progress)
                     # Source step: L_P(theta_s, phi), the term `source`.
@@ -60,6 +68,9 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
             objective.end_epoch(number + 1, settings.epochs, log.source_loss)
             present = training.evaluation()
             history.append(log.record(training, present))
+            if selecting:
+                selecting.see(training, history)
+            watch_for_collapse(training, history[-1], callbacks)
             if run:
                 run.write_records(history)
                 checkpoint.save(run, training, number + 1)
@@ -68,14 +79,33 @@ def fit(training: Training, run: Run | None = None, callbacks: Sequence[Callback
     return history
 
 
-def look_before_adapting(training: Training, callbacks: Sequence[Callback]) -> None:
-    """Stay with the source, and say so, where its model knows nothing of the target."""
-    look, guard = first_look(training), training.settings.guard
-    training.objective.remember(look._asdict())
-    if look.agreement is not None and look.agreement < guard:
+def look_before_adapting(training: Training, run: Run | None, callbacks: Sequence[Callback]) -> None:
+    """Keep what the source model makes of the target; where it knows nothing of it, stay with the source and say so."""
+    snapshot, guard = look(training), training.settings.guard
+    first = first_look(training, snapshot)
+    training.objective.remember(first._asdict(), signs(snapshot.outputs))
+    if run:
+        save(run.folder, BEFORE, snapshot)
+    if first.agreement is not None and first.agreement < guard:
         training.objective.hold()
-        for callback in callbacks:
-            callback.on_remark(not_adapted(look.agreement, guard))
+        tell_remark(callbacks, not_adapted(first.agreement, guard))
+
+
+def watch_for_collapse(training: Training, record: dict[str, Any], callbacks: Sequence[Callback]) -> None:
+    """Say it when it happens that predictions on the target gather in few classes, once."""
+    objective = training.objective
+    if not objective.signs or objective.collapsed:
+        return
+    sentence = collapse(objective.signs["shares"], record["pseudo_label_distribution"], training.task.classes)
+    if sentence:
+        objective.collapsed = True
+        tell_remark(callbacks, f"Epoch {record['epoch']}: {sentence}")
+
+
+def tell_remark(callbacks: Sequence[Callback], sentence: str) -> None:
+    """Tell everybody what the user should know at once."""
+    for callback in callbacks:
+        callback.on_remark(sentence)
 
 
 def tell_losses(callbacks: Sequence[Callback], losses: dict[str, float]) -> None:

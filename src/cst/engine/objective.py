@@ -15,7 +15,7 @@ from cst.terms.contract import Epoch, Network, Problem, Step, Term
 SOURCE = "source"
 LEARNED = 0.2
 """The source counts as learned when its loss falls by less than this part in an epoch."""
-OF_WARM_UP = ("warm_until", "source_loss", "look", "held")
+OF_WARM_UP = ("warm_until", "source_loss", "look", "signs", "held", "collapsed")
 """What a checkpoint keeps beside weights."""
 LONGEST = 0.25
 """Of the run, that a warm-up without a fixed length may take."""
@@ -59,6 +59,8 @@ class Objective(nn.Module):
         self.warm_until = math.inf if isinstance(warmup_epochs, str) else warmup_epochs
         self.source_loss = math.inf
         self.look: dict[str, Any] = {}
+        self.signs: dict[str, Any] = {}
+        self.collapsed = False
         self.held = False
 
     @property
@@ -121,12 +123,17 @@ class Objective(nn.Module):
                 self.warm_until = float(epochs)
         self.source_loss = source_loss
 
+    def is_adapted(self, epochs: float) -> bool:
+        """Whether the model after so many epochs is one to choose: the warm-up is over, or there is nothing else."""
+        return len(self.terms) == 1 or self.held or epochs >= self.warm_until
+
     def begins(self, epochs: float) -> bool:
         """Whether the warm-up is just over, and more is to come than the source."""
         return 0 < self.warm_until <= epochs and not self.look and len(self.terms) > 1
 
-    def remember(self, look: Mapping[str, Any]) -> None:
-        """Keep what the source model makes of the target, for the records and for calibration."""
+    def remember(self, look: Mapping[str, Any], signs: Mapping[str, Any]) -> None:
+        """Keep what the source model makes of the target, for the records, for calibration and for the verdict."""
+        self.signs = dict(signs)
         self.look = {f"first_{name}": value for name, value in look.items() if value is not None}
 
     def hold(self) -> None:

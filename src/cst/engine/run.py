@@ -8,7 +8,11 @@
     model.json          what the model is made of and how it takes its inputs
     model.safetensors   its weights
     tokenizer/          of a text model
-    result.json         the figures of the finished run
+    result.json         the figures of the finished run, and the verdict
+    before.safetensors  what the model made of some samples when the warm-up ended
+    after.safetensors   what the finished one makes of them
+    selected.safetensors, last.safetensors
+                        weights of the best epoch so far and of the last, where one is selected
 
 Every file is written aside and renamed, so that each is whole at any moment.
 """
@@ -42,6 +46,8 @@ class Run:
         self.metrics_file = self.folder / "metrics.jsonl"
         self.checkpoint_file = self.folder / "checkpoint.pt"
         self.weights_file = self.folder / "model.safetensors"
+        self.selected_file = self.folder / "selected.safetensors"
+        self.last_file = self.folder / "last.safetensors"
         self.earlier_weights_file = self.folder / "model.pt"
         self.result_file = self.folder / "result.json"
 
@@ -50,7 +56,9 @@ class Run:
         """All that a run writes."""
         return (
             *(self.config_file, self.metrics_file, self.checkpoint_file, self.result_file, self.folder / "model.json"),
-            *(self.weights_file, self.earlier_weights_file, self.folder / "tokenizer"),
+            *(self.weights_file, self.selected_file, self.last_file, self.earlier_weights_file),
+            *(self.folder / f"{name}.safetensors" for name in ("before", "after")),
+            self.folder / "tokenizer",
         )
 
     @property
@@ -230,22 +238,23 @@ class Run:
         if state is not None:
             self.save_checkpoint({key: state[key] for key in FINISHED})
 
-    def save_weights(self, weights: dict[str, Any]) -> None:
-        """Write the model's weights; names that share a tensor get one each."""
+    def save_weights(self, weights: dict[str, Any], file: Path | None = None) -> None:
+        """Write the model's weights, or others beside them; names that share a tensor get one each."""
         from safetensors.torch import save_file
 
         plain = {name: value.detach().cpu().clone().contiguous() for name, value in weights.items()}
-        write_aside(self.weights_file, lambda aside: save_file(plain, aside))
+        write_aside(file or self.weights_file, lambda aside: save_file(plain, aside))
 
-    def load_weights(self) -> dict[str, Any]:
-        """The model's weights, as this version writes them or as an earlier one did."""
+    def load_weights(self, file: Path | None = None) -> dict[str, Any]:
+        """The model's weights, as this version writes them or as an earlier one did, or others beside them."""
         import torch
 
-        if self.weights_file.is_file():
+        file = file or self.weights_file
+        if file.is_file() or file != self.weights_file:
             from safetensors.torch import load_file
 
-            with reading(self.weights_file):
-                return dict(load_file(self.weights_file))
+            with reading(file):
+                return dict(load_file(file))
         with reading(self.earlier_weights_file):
             return dict(torch.load(self.earlier_weights_file, map_location="cpu", weights_only=True))
 

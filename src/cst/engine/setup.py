@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from cst.config import Config, Settings, resolve
-from cst.data.augmentations import of_each_domain
+from cst.data.augmentations import Augmentation, of_each_domain
 from cst.data.cached import through_frozen
 from cst.data.loading import worker_count
 from cst.data.samples import Samples
-from cst.data.task import EncodedTask, Task, subsample
-from cst.data.views import drawn, view_bank
+from cst.data.task import EncodedTask, Task, set_aside, subsample
+from cst.data.views import StrongViews, drawn, view_bank
 from cst.engine.evaluation import Evaluation
 from cst.engine.feed import Feed
 from cst.engine.memory import Memory
@@ -59,6 +59,7 @@ class Training:
         sampler: which samples meet in a step.
         feed: batches by the number of a step.
         memory: features gathered as training goes on.
+        views: makes strong views of target samples, for whoever looks at them; None where inputs have none.
         workers: processes that read files.
     """
 
@@ -75,6 +76,7 @@ class Training:
     sampler: Uniform
     feed: Feed
     memory: Memory
+    views: StrongViews | None
     workers: int | None
 
     @cached_property
@@ -104,7 +106,7 @@ def settle(config: Config, task: Task, method: Method | None = None, custom: boo
         settings = {"backbone": kind.backbone, **kind.usual(is_pretrained(backbone)), "least_steps": least_steps}
         return {**settings, **kind.quick(backbone)} if quick else settings
 
-    sizes = (len(task.source), len(task.target))
+    sizes = (round(len(task.source) * (1 - (config.hold_out or 0))), len(task.target))
 
     def statistics() -> str:
         shares = kind.explained_by_shares(task.source, task.labels, task.target)
@@ -175,7 +177,7 @@ def set_up(
     except (RuntimeError, ValueError) as error:
         raise ValueError(f"Device '{settings.device}' with precision '{settings.precision}': {error}") from None
     spec = ModelSpec.of(task, settings, custom=module is not None)
-    encoded = spec.encode(task)
+    encoded = set_aside(spec.encode(task), settings.hold_out, settings.seed)
     model = build_model(spec, encoded.source, settings, module)
     objective = Objective(
         method,
@@ -189,7 +191,7 @@ def set_up(
     _check_inputs(encoded.target.take(torch.tensor([0])), model, objective, settings)
     wrapped, optimizer = fabric.setup(objective, make_optimizer(objective, model, settings))
     sizes = (len(task.target), task.num_classes, settings.batch_size, settings.seed)
-    sampler: Uniform = make(method.sampling, task.labels, *sizes)
+    sampler: Uniform = make(method.sampling, encoded.labels, *sizes)
     augmentations = KINDS[task.kind].augmentations
     reached = _after_frozen_layers(encoded, model.prepare, objective, settings, cache, workers)
     strong = drawn(augmentations.strong) if "strong" in objective.views else None
@@ -219,8 +221,19 @@ def set_up(
         sampler=sampler,
         feed=feed,
         memory=Memory(GATHERED, settings.batch_size),
+        views=strong or _views_to_look_at(encoded, reached, model, augmentations.strong),
         workers=workers,
     )
+
+
+def _views_to_look_at(
+    encoded: EncodedTask, reached: EncodedTask, model: Model, strong: Augmentation
+) -> StrongViews | None:
+    """Of inputs in memory that have not been through frozen layers: numbers, or tokens that can be hidden."""
+    if encoded.target.decodes or reached is not encoded:
+        return None
+    numbers = encoded.target.take(torch.tensor([0])).is_floating_point()
+    return drawn(strong) if numbers or hasattr(model.backbone, "embed") else None
 
 
 def build_model(spec: ModelSpec, source: Samples, settings: Settings, module: nn.Module | None = None) -> Model:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -20,9 +21,12 @@ from cst.engine.first_look import not_adapted
 from cst.engine.loop import fit
 from cst.engine.records import diverged
 from cst.engine.run import Run
-from cst.engine.setup import quick_note, set_up, settle
+from cst.engine.selecting import LAST, Selecting
+from cst.engine.setup import Training, quick_note, set_up, settle
+from cst.engine.snapshots import AFTER, look, save
 from cst.files import lies_in
 from cst.methods import Method
+from cst.selection import Verdict, judge, signs
 
 
 def train(
@@ -71,21 +75,40 @@ def train(
         if run and settings.tensorboard:
             watching.append(TensorBoard(run.folder / "tensorboard"))
         try:
-            history = fit(training, run, watching)
+            selecting = Selecting(settings.select, run) if settings.select != LAST else None
+            history = fit(training, run, watching, selecting)
+            selected = {"selected": selecting.finish(training, history)} if selecting else {}
         finally:
             for callback in watching:
                 callback.on_end()
         if history[-1].get("held"):
             tell(not_adapted(history[-1]["first_agreement"], settings.guard))
         calibrate(training, history[-1])
-        adapted = Adapted(training.model, settings, history, config.workers)
+        seen, verdict = look_after_adapting(training, run, history)
+        adapted = Adapted(training.model, settings, history, config.workers, verdict)
         if run:
             try:
                 result = evaluate(training.model, training.task, config.workers)
             except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
                 raise diverged(settings, settings.epochs - 1, "the weights are not finite") from None
             adapted.write(run)
-            run.save_result(result)
+            run.save_result({**result, **selected, "signs": seen, "verdict": verdict.record()})
+            run.selected_file.unlink(missing_ok=True)
             if not config.keep_checkpoint:
                 run.shorten_checkpoint()
     return adapted
+
+
+def look_after_adapting(
+    training: Training, run: Run | None, history: list[dict[str, Any]]
+) -> tuple[dict[str, Any], Verdict]:
+    """What can be seen of the finished model without labels, beside what was seen before adapting; and the verdict."""
+    snapshot = look(training)
+    after = signs(snapshot.outputs)
+    earlier = (run.result or {}) if run else {}  # of a finished run that is resumed
+    before = training.objective.signs or earlier.get("signs", {}).get("before", {})
+    if run:
+        save(run.folder, AFTER, snapshot)
+    last = history[-1]
+    verdict = judge(before, after, training.task.classes, bool(last.get("held")), last["loss"]["total"])
+    return {"before": before, "after": after}, verdict

@@ -141,7 +141,7 @@ class ModelSpec:
             values = json.loads(file.read_text(encoding="utf-8"))
             number = values["format"]
             values = {name: value for name, value in values.items() if name not in VERSIONS}
-        if number not in (FORMAT, 4, 3):  # since 3, columns are more than their names
+        if number not in range(3, FORMAT + 1):  # since 3, columns are more than their names
             from cst.models.earlier import FORMATS, completed
 
             if number not in FORMATS:
