@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from cst.bench import RunError
+from cst.cli.analyse import Analyse
 from cst.cli.bench import Bench
 from cst.cli.demo import Demo
 from cst.cli.evaluate import Evaluate
@@ -26,6 +27,7 @@ COMMANDS = {
     "train": Train,
     "evaluate": Evaluate,
     "predict": Predict,
+    "analyse": Analyse,
     "bench": Bench,
     "theory": Theory,
     "methods": Methods,

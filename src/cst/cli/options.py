@@ -45,8 +45,11 @@ def parse(kind: type, program: str, words: list[str]) -> dict[str, Any]:
     for field in dataclasses.fields(kind):
         text = " ".join(helps.get(field.name, "").split()).replace("%", "%%")
         if POSITIONAL in field.metadata:
-            reader = _path if hints[field.name] is Path else hints[field.name]
-            parser.add_argument(field.name, type=reader, metavar=field.metadata[POSITIONAL], help=text)
+            hint, several = hints[field.name], get_origin(hints[field.name]) is tuple
+            kind_of_one = get_args(hint)[0] if several else hint
+            reader = _path if kind_of_one is Path else kind_of_one
+            count: dict[str, Any] = {"nargs": "+"} if several else {}
+            parser.add_argument(field.name, type=reader, metavar=field.metadata[POSITIONAL], help=text, **count)
             continue
         flag = "--" + field.name.replace("_", "-")
         flags.append(flag)

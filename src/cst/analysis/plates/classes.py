@@ -1,0 +1,109 @@
+"""The shares of classes among pseudo-labels, labels and the source (Figure 2 left, Appendix C.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cst.analysis.drawing import Theme, panels, sheet_of, short
+from cst.analysis.plates.contract import MOST_PANELS, Absent, Plate, note, percent
+from cst.analysis.shares import rounded
+from cst.engine.metrics import distribution
+from cst.functional import total_variation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from cst.analysis.subject import Subject
+
+NAME, TITLE, PAPER = "classes", "Classes among pseudo-labels", "Figure 2, left; Appendix C.1"
+MOST_NAMES = 20
+"""Classes whose names fit below a panel."""
+KINDS = {"pseudo-labels": 0, "labels (oracle)": 1, "source": 6}
+"""What is shown beside each other, and the place of its colour."""
+
+
+def class_shares(run: Subject) -> dict[str, list[float]]:
+    """The share of each class, by where it was counted; what is not known is left out."""
+    import torch
+
+    shares: dict[str, Any] = {"pseudo-labels": run.predicted_shares}
+    predictions = run.predictions
+    if predictions is not None and predictions.labels is not None:
+        known = predictions.known
+        shares["pseudo-labels"] = distribution(predictions.pseudo_labels[known], len(run.classes))
+        shares["labels (oracle)"] = distribution(predictions.labels[known], len(run.classes))
+    shares["source"] = run.source_shares
+    return {name: rounded(torch.as_tensor(values)) for name, values in shares.items() if values is not None}
+
+
+def plate(runs: Sequence[Subject]) -> Plate | Absent:
+    """One panel a run."""
+    shares = {run.name: class_shares(run) for run in runs[:MOST_PANELS]}
+    runs = [run for run in runs[:MOST_PANELS] if "pseudo-labels" in shares[run.name]]
+    if not runs:
+        return Absent(NAME, TITLE, "No run has recorded pseudo-labels.")
+    numbers: dict[str, Any] = {run.name: {"classes": list(run.classes), "shares": shares[run.name]} for run in runs}
+    for entry in numbers.values():
+        entry["total_variation"] = _variations(entry["shares"])
+    without = [run for run in runs if "labels (oracle)" not in shares[run.name]]
+    text = "Shares of the classes. " + " ".join(_words(name, entry) for name, entry in numbers.items())
+    notes = note(TITLE, without, "the true shares need labels of the target, and there are none at hand")
+    return Plate(NAME, TITLE, PAPER, text, numbers, lambda theme: _draw(numbers, theme), notes)
+
+
+def _variations(shares: dict[str, list[float]]) -> dict[str, float]:
+    """How far the pseudo-labels' shares lie from the others."""
+    import torch
+
+    first, *others = (torch.tensor(values, dtype=torch.float64) for values in shares.values())
+    names = list(shares)[1:]
+    return {name: round(float(total_variation(first, other)), 6) for name, other in zip(names, others, strict=True)}
+
+
+def _words(name: str, entry: dict[str, Any]) -> str:
+    first = entry["shares"]["pseudo-labels"]
+    most, least = int(np.argmax(first)), int(np.argmin(first))
+    classes = entry["classes"]
+    apart = "".join(f", total variation to {other} {value:.2f}" for other, value in entry["total_variation"].items())
+    return (
+        f"{name}: most pseudo-labels for {short(classes[most])} ({percent(first[most])}), fewest for "
+        f"{short(classes[least])} ({percent(first[least])}){apart}."
+    )
+
+
+def _draw(numbers: dict[str, Any], theme: Theme) -> Figure:
+    figure = sheet_of(len(numbers))
+    for panel, (name, entry) in zip(panels(figure, len(numbers)), numbers.items(), strict=True):
+        draw_shares(panel, entry["classes"], entry["shares"], theme)
+        variation = next(iter(entry["total_variation"].items()), None)
+        words = f"\ntotal variation to {variation[0]}: {variation[1]:.2f}" if variation else ""
+        panel.set_title(f"{short(name, 36)}{words}")
+    handles = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=3)
+    return figure
+
+
+def draw_shares(panel: Axes, classes: Sequence[str], shares: dict[str, list[float]], theme: Theme) -> None:
+    """Bars of each class side by side; steps where there are many classes."""
+    places = np.arange(len(classes))
+    many = len(classes) > MOST_NAMES
+    for number, (kind, values) in enumerate(shares.items()):
+        heights, colour = 100 * np.asarray(values), theme.colour(KINDS[kind])
+        if many:
+            panel.step(places, heights, where="mid", color=colour, label=kind, linewidth=1.3)
+        else:
+            width = 0.8 / len(shares)
+            offset = (number - (len(shares) - 1) / 2) * width
+            panel.bar(places + offset, heights, width, color=colour, label=kind)
+    panel.set_ylabel("% of samples")
+    panel.grid(axis="x", visible=False)
+    if many:
+        panel.set_xlabel("class")
+    else:
+        names = [short(name, 12) for name in classes]
+        slanted = max(map(len, names)) * len(names) > 24
+        panel.set_xticks(places, names, rotation=40 if slanted else 0, ha="right" if slanted else "center")
