@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from cst.cli.flags import say, tell
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_outputs, data_of_run, print_table, write_json
+from cst.cli.verdict import print_evidence, print_selection, print_verdict
 from cst.engine.metrics import metric
+from cst.engine.run import Run
 
 if TYPE_CHECKING:
     from cst.config import Settings
@@ -50,7 +52,6 @@ class Evaluate:
     def run(self) -> None:
         """Load the model, evaluate it, print the figures."""
         from cst.config.options import IN_MEMORY, config_from, load_options
-        from cst.engine.run import Run
 
         if not self.bound and (self.q, self.epsilon, self.radius) != (Evaluate.q, Evaluate.epsilon, Evaluate.radius):
             raise ValueError("--q, --epsilon and --radius need --bound.")
@@ -76,23 +77,34 @@ class Evaluate:
                 say(note)
             adapted.check(task)
             encoded = adapted.spec.encode(task)
-            result = evaluate(adapted.model, encoded, config.workers)
+            result = {**_told_before(run), **evaluate(adapted.model, encoded, config.workers)}
+            if run.last_file.is_file():
+                adapted.model.load_state_dict(run.load_weights(run.last_file))
+                result["last"] = evaluate(adapted.model, encoded, config.workers)
+                adapted.model.load_state_dict(run.load_weights())
         if not any(getattr(self, name) for name in ("source", "target", "target_labels", "label_column")):
             run.save_result(result)
         if not self.bound:
-            report(run.folder, adapted.settings, result, self.json)
+            report(run.folder, adapted.settings, result, self.json, evidence=True)
             return
 
         from cst.cli.bound import print_bound
         from cst.theory.report import bound_report
 
         terms = bound_report(adapted.model, encoded, self.q, self.epsilon, self.radius)
-        report(run.folder, adapted.settings, result, self.json, bound=terms.record())
+        report(run.folder, adapted.settings, result, self.json, evidence=True, bound=terms.record())
         print_bound(terms)
 
 
-def report(folder: Path, settings: Settings, result: dict[str, Any], json: Path | None, **more: Any) -> None:
-    """Print the figures of a finished run; ``more`` goes to the file only."""
+def _told_before(run: Run) -> dict[str, Any]:
+    """What training found out and evaluating does not."""
+    return {name: value for name, value in (run.result or {}).items() if name in ("selected", "signs", "verdict")}
+
+
+def report(
+    folder: Path, settings: Settings, result: dict[str, Any], json: Path | None, evidence: bool = False, **more: Any
+) -> None:
+    """Print the figures of a finished run, and every score with ``evidence``; ``more`` goes to the file only."""
     rows = []
     for words, figures in (("", result), ("oracle", result["oracle"])):
         for name, value in figures.items():
@@ -102,6 +114,10 @@ def report(folder: Path, settings: Settings, result: dict[str, Any], json: Path 
     when = f"epoch {settings.epochs} of {settings.epochs}"
     title = f"{settings.label_of_data}, {settings.method}, seed {settings.seed}, {when}"
     print_table(title, ["figure", "value", "", "uses target labels"], rows)
+    print_selection(result, Run(folder).history())
+    if evidence:
+        print_evidence(result)
+    print_verdict(result)
     tell(f"Run: {folder}")
     named = {"task": settings.data["task"], "method": settings.method, "seed": settings.seed, "epochs": settings.epochs}
     write_json(json, {**named, **result, **more})

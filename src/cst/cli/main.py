@@ -10,6 +10,7 @@ from typing import Any
 from cst.bench import RunError
 from cst.cli.analyse import Analyse
 from cst.cli.bench import Bench
+from cst.cli.compare import Compare
 from cst.cli.demo import Demo
 from cst.cli.evaluate import Evaluate
 from cst.cli.flags import OPTIONS, as_flags
@@ -27,6 +28,7 @@ COMMANDS = {
     "train": Train,
     "evaluate": Evaluate,
     "predict": Predict,
+    "compare": Compare,
     "analyse": Analyse,
     "bench": Bench,
     "theory": Theory,

@@ -6,7 +6,7 @@ from cst.selection.outputs import Mixed, Outputs
 from cst.selection.round_trip import cycle_accuracy
 from cst.selection.signs import collapse, signs
 from cst.selection.structure import nearest_source_agreement, soft_neighbourhood_density
-from cst.selection.validators import VALIDATORS, Validator, find_validator, scores
+from cst.selection.validators import VALIDATORS, Validator, find_validator, ranked, scores
 from cst.selection.verdict import Verdict, judge
 from cst.selection.views import mixval, view_agreement
 from cst.selection.weighting import deep_embedded_validation, importance_weighted_accuracy, source_accuracy
@@ -31,6 +31,7 @@ __all__ = [
     "judge",
     "mixval",
     "nearest_source_agreement",
+    "ranked",
     "scores",
     "signs",
     "soft_neighbourhood_density",

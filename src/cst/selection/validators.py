@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cst.selection.certainty import balance, batch_nuclear_norm, certainty, class_confusion, information_maximisation
@@ -163,3 +163,22 @@ def scores(outputs: Outputs) -> dict[str, float]:
     (1.0, False)
     """
     return {name: each.score(outputs) for name, each in VALIDATORS.items() if each.applies(outputs)}
+
+
+def ranked(table: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """The mean rank of each model over the scores that all of them have, 1 for the best; equals share their ranks.
+
+    >>> ranked({"one": {"snd": 2.0, "bnm": 0.5}, "two": {"snd": 1.0, "bnm": 0.5}})
+    {'one': 1.25, 'two': 1.75}
+    """
+    common = [name for name in VALIDATORS if all(name in each for each in table.values())]
+    if not common:
+        raise ValueError("The models have no score in common: score them by the same validators.")
+
+    def rank(model: str, name: str) -> float:
+        mine = table[model][name]
+        better = sum(each[name] > mine for each in table.values())
+        equal = sum(each[name] == mine for each in table.values())
+        return better + (equal + 1) / 2
+
+    return {model: sum(rank(model, name) for name in common) / len(common) for model in table}
