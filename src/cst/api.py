@@ -13,9 +13,9 @@ from torch import nn
 from cst.config import config_from
 from cst.config.options import as_names
 from cst.engine.adapted import Adapted
+from cst.engine.auto import train_or_choose
 from cst.engine.callbacks import Callback
 from cst.engine.progress import shown
-from cst.engine.train import train
 from cst.grammar import as_method
 from cst.kinds import KINDS
 from cst.kinds.contract import Kind
@@ -102,7 +102,7 @@ def adapt(
             task = resampled_as_asked(task, config)
         for note in task.notes:
             warnings.warn(note, stacklevel=2)
-        return train(task, config, chosen, module, resume, callbacks=[*(callbacks or ()), *showing])
+        return train_or_choose(task, config, chosen, module, resume, callbacks=[*(callbacks or ()), *showing])
 
 
 def _paths(source: Any, target: Any, target_labels: Any) -> dict[str, Any]:

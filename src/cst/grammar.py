@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from cst.methods import CATALOGUE, Method, Part, term
+from cst.methods import AUTO, CATALOGUE, Method, Part, term
 from cst.sampling import SAMPLINGS
 from cst.spelling import unknown
 from cst.terms import TERMS
@@ -34,6 +34,8 @@ def parse_method(text: str) -> Method:
     >>> print(parse_method("cycle+tsallis(alpha=1.5)+sam").formula)
     source + cycle + tsallis(alpha=1.5), updated by sam
     """
+    if text == AUTO.name:
+        return AUTO
     return CATALOGUE[text] if text in CATALOGUE else _sum(text, _methods_in(text))
 
 

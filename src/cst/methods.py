@@ -74,6 +74,16 @@ _CST = (_SOURCE, term("cycle"), term("tsallis"))
 _HIDDEN = {"bottleneck": 256}
 _GUARD = {"guard": 0.4}
 
+AUTO = Method(
+    "auto",
+    _CST,
+    defaults=_GUARD,
+    summary="Trains several methods from one warm start and chooses by scores that need no target label.",
+)
+"""No method of its own: `cst.engine.auto` trains `CANDIDATES`."""
+CANDIDATES = ("cst", "source-only", "mcc", "cdan")
+"""What it trains, the one whose warm-up the others share first."""
+
 CATALOGUE = {
     method.name: method
     for method in (

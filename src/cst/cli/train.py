@@ -59,9 +59,9 @@ class Train(Config):
     def run(self) -> None:
         """Train, with progress, and print the figures."""
         from cst.analysis.inspection import column_figures
+        from cst.engine.auto import train_or_choose
         from cst.engine.progress import shown
         from cst.engine.run import Run
-        from cst.engine.train import train
         from cst.grammar import adjusted, parse_method
         from cst.tasks import load_task
 
@@ -79,7 +79,7 @@ class Train(Config):
                     say(note)
                 print_columns(column_figures(task.source, task.target))
                 going_on = self.resume is not None
-                adapted = train(task, self, method, resume=going_on, out=folder, callbacks=showing, tell=say)
+                adapted = train_or_choose(task, self, method, resume=going_on, out=folder, callbacks=showing, tell=say)
         except KeyboardInterrupt:
             begun = Run(folder).config_file.is_file()
             raise KeyboardInterrupt(f"continue with 'cst train --resume {folder}'" if begun else "") from None

@@ -19,6 +19,7 @@ from cst.engine.run import Run
 from cst.engine.selecting import Selecting
 from cst.engine.setup import GATHERED, Training
 from cst.engine.snapshots import BEFORE, look, save
+from cst.engine.warm_start import WarmStart
 from cst.selection import collapse, signs
 from cst.stages import told
 from cst.terms.contract import Epoch, Step
@@ -29,10 +30,13 @@ def fit(
     run: Run | None = None,
     callbacks: Sequence[Callback] = (),
     selecting: Selecting | None = None,
+    warm: WarmStart | None = None,
 ) -> list[dict[str, Any]]:
     """Train from where the run stands to its last epoch and return the records of all epochs."""
     settings, objective = training.settings, training.objective
     history = checkpoint.restore(run, training) if run else []
+    if warm and not history:
+        history = warm.begin(training)
     total = settings.epochs * settings.steps_per_epoch
     present = training.evaluation()  # both domains at the present weights, as far as somebody asks
     for callback in callbacks:
@@ -74,6 +78,8 @@ def fit(
             if run:
                 run.write_records(history)
                 checkpoint.save(run, training, number + 1)
+            if warm:
+                warm.keep(training, history)
             for callback in callbacks:
                 callback.on_epoch(history[-1])
     return history

@@ -24,6 +24,7 @@ from cst.engine.run import Run
 from cst.engine.selecting import LAST, Selecting
 from cst.engine.setup import Training, quick_note, set_up, settle
 from cst.engine.snapshots import AFTER, look, save
+from cst.engine.warm_start import WarmStart
 from cst.files import lies_in
 from cst.methods import Method
 from cst.selection import Verdict, judge, signs
@@ -39,6 +40,7 @@ def train(
     out: Path | None = None,
     callbacks: Sequence[Callback] = (),
     tell: Callable[[str], None] = warnings.warn,
+    warm: WarmStart | None = None,
 ) -> Adapted:
     """Train, or go on training, and return the adapted model.
 
@@ -54,6 +56,7 @@ def train(
         out: the run folder; ``config.out`` if not given.
         callbacks: who is told of steps and epochs.
         tell: takes sentences that the user should know.
+        warm: a warm-up that several runs share.
     """
     folder = out or config.out
     for origin in (config.source, config.target):
@@ -76,7 +79,7 @@ def train(
             watching.append(TensorBoard(run.folder / "tensorboard"))
         try:
             selecting = Selecting(settings.select, run) if settings.select != LAST else None
-            history = fit(training, run, watching, selecting)
+            history = fit(training, run, watching, selecting, warm)
             selected = {"selected": selecting.finish(training, history)} if selecting else {}
         finally:
             for callback in watching:

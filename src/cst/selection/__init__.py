@@ -1,6 +1,7 @@
 """Did it help? Scores that need no label of the target."""
 
 from cst.selection.certainty import balance, batch_nuclear_norm, certainty, class_confusion, information_maximisation
+from cst.selection.choice import Choice, choose
 from cst.selection.density_ratio import density_ratio
 from cst.selection.outputs import Mixed, Outputs
 from cst.selection.round_trip import cycle_accuracy
@@ -13,6 +14,7 @@ from cst.selection.weighting import deep_embedded_validation, importance_weighte
 
 __all__ = [
     "VALIDATORS",
+    "Choice",
     "Mixed",
     "Outputs",
     "Validator",
@@ -20,6 +22,7 @@ __all__ = [
     "balance",
     "batch_nuclear_norm",
     "certainty",
+    "choose",
     "class_confusion",
     "collapse",
     "cycle_accuracy",

@@ -1,0 +1,99 @@
+"""Several methods from one warm start, and the one that scores without target labels speak for."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from torch import nn
+
+from cst.config import Config, Settings
+from cst.data.task import Task
+from cst.engine.adapted import Adapted
+from cst.engine.callbacks import Callback
+from cst.engine.run import Run
+from cst.engine.setup import settle
+from cst.engine.train import train
+from cst.engine.warm_start import WarmStart
+from cst.grammar import parse_method
+from cst.methods import AUTO, CANDIDATES, Method
+from cst.selection import choose
+
+FOLDER = "candidates"
+TAKEN_OVER = ("before.safetensors", "after.safetensors", "last.safetensors", "checkpoint.pt")
+"""Files of the chosen candidate that become the run's, beside its model and records."""
+
+
+def train_or_choose(
+    task: Task,
+    config: Config,
+    method: Method | None = None,
+    module: nn.Module | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    out: Path | None = None,
+    callbacks: Sequence[Callback] = (),
+    tell: Callable[[str], None] = warnings.warn,
+) -> Adapted:
+    """`cst.engine.train.train`, where the method may be ``auto``: its candidates are trained and one is chosen."""
+    if config.method != AUTO.name:
+        return train(task, config, method, module, resume, overwrite, out, callbacks, tell)
+    if config.weight or config.option:
+        raise ValueError("method=auto has no terms of its own: leave out weight= and option=, or name a method.")
+    folder = out or config.out
+    settings, _ = settle(config, task, AUTO, custom=module is not None)
+    # Every candidate goes by the settings of the whole, so that it does so after an interruption, too.
+    complete = dataclasses.replace(config, **{k: v for k, v in settings.to_dict().items() if v is not None})
+    if folder and not resume:
+        Run(folder).check_place([config.source, config.target])
+    with (
+        Run.begun(folder, settings, resume, overwrite) if folder else nullcontext() as run,
+        nullcontext(str(folder)) if folder else TemporaryDirectory() as place,
+    ):
+        candidates = Path(place) / FOLDER
+        if overwrite and not resume:
+            shutil.rmtree(candidates, ignore_errors=True)
+        trained: dict[str, Adapted] = {}
+        for number, name in enumerate(CANDIDATES, 1):
+            for callback in callbacks:
+                callback.on_remark(f"Candidate {number} of {len(CANDIDATES)}: {name}.")
+            trained[name] = _train_one(task, complete, name, module, candidates, callbacks)
+        results = {name: Run(candidates / name).finished for name in CANDIDATES}
+        choice = choose({name: result["signs"] for name, result in results.items()})
+        tell(f"Chosen: {choice.name}. {choice.why}")
+        if run:
+            _take_over(run, Run(candidates / choice.name), settings, trained[choice.name], choice.record())
+    return trained[choice.name]
+
+
+def _train_one(
+    task: Task,
+    config: Config,
+    name: str,
+    module: nn.Module | None,
+    folder: Path,
+    callbacks: Sequence[Callback],
+) -> Adapted:
+    """One candidate in a folder of its own, begun, gone on with, or finished before."""
+    own = dataclasses.replace(config, method=name, out=folder / name)
+    going_on = Run(folder / name).config_file.is_file()
+    warm = WarmStart(folder / "warm.pt")
+    folder.mkdir(parents=True, exist_ok=True)
+    quiet: Callable[[str], None] = lambda _: None  # noqa: E731
+    return train(task, own, parse_method(name), module, going_on, False, None, callbacks, quiet, warm)
+
+
+def _take_over(run: Run, chosen: Run, settings: Settings, adapted: Adapted, choice: dict[str, Any]) -> None:
+    """The chosen candidate's model, records and figures become the run's."""
+    adapted.write(run)
+    settings.save(run.config_file)
+    for file, own in zip(chosen.files, run.files, strict=True):
+        if file.name in TAKEN_OVER and file.is_file():
+            shutil.copyfile(file, own)
+    run.save_result({**chosen.finished, "auto": choice})
