@@ -52,6 +52,21 @@ def cycle_accuracy(
     return right / len(z_s)
 
 
+def head_agreement(
+    target_features: Tensor, target_logits: Tensor, l2: float = 0.1, bias: bool = False, block: int = BLOCK
+) -> float:
+    """Share of the target on which that target head says what the source head says: ``1 - c`` of Theorem 1.
+
+    >>> head_agreement(torch.eye(2), torch.eye(2))
+    1.0
+    """
+    z, labels = finite(target_features, "target_features"), labels_of(target_logits, "target_logits")
+    head = _head(z, regression_targets(labels, target_logits.shape[-1], centred=True), l2, bias, block).to(z.dtype)
+    parts = zip(blocks(z, block), blocks(labels, block), strict=True)
+    same = sum(int(((design(rows, True, bias) @ head).argmax(-1) == own).sum()) for rows, own in parts)
+    return same / len(z)
+
+
 def _head(features: Tensor, targets: Tensor, l2: float, bias: bool, block: int) -> Tensor:
     """The ridge head [d, K]; products of float32 features are taken in float32 and summed in float64."""
     width = features.shape[-1] + bias

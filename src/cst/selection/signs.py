@@ -10,6 +10,7 @@ import torch
 
 from cst.functional import pseudo_labels
 from cst.selection.outputs import Outputs
+from cst.selection.round_trip import head_agreement
 from cst.selection.validators import scores
 
 FEW = 0.6
@@ -19,17 +20,19 @@ NAMED = 5
 
 
 def signs(outputs: Outputs) -> dict[str, Any]:
-    """Scores by all validators, and the share of each class among the pseudo-labels.
+    """Scores by all validators, the pseudo-labels, the share of each class, and how far the two heads agree.
 
     >>> one, labels = torch.eye(3), torch.tensor([0, 1, 2])
     >>> [round(share, 2) for share in signs(Outputs(one, labels, one, one, one))["shares"]]
     [0.33, 0.33, 0.33]
     """
-    counts = torch.bincount(pseudo_labels(outputs.target_logits), minlength=outputs.num_classes)
-    shares = (counts / counts.sum()).tolist()
+    labels = pseudo_labels(outputs.target_logits)
+    shares = (torch.bincount(labels, minlength=outputs.num_classes) / len(labels)).tolist()
     return {
         "scores": {name: round(score, 6) for name, score in scores(outputs).items()},
         "shares": [round(share, 6) for share in shares],
+        "heads_agree": round(head_agreement(outputs.target_features, outputs.target_logits), 6),
+        "labels": labels.tolist(),
     }
 
 
