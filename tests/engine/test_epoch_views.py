@@ -56,8 +56,8 @@ def test_a_sampling_rule_two_terms_and_the_oracle_share_one_pass(passes, seen, s
     source, labels, target, truth = shifted_blobs
     method = ["balanced", Reader(), Another()]
     adapted = cst.adapt((source, labels), target, method, target_labels=truth, **SHORT)
-    # One before the first epoch, and one after each, which the oracle and the next epoch share.
-    assert passes == {("target", 120): 1 + 3}
+    # One before the first epoch, and one after each, which the oracle and the next epoch share; one for the verdict.
+    assert passes == {("target", 120): 1 + 3 + 1, ("source", 160): 1}
     assert len(adapted.history) == 3
     assert "accuracy" in adapted.history[-1]["oracle"]
     first, second = seen
@@ -69,7 +69,7 @@ def test_a_sampling_rule_two_terms_and_the_oracle_share_one_pass(passes, seen, s
         assert record["oracle"]["accuracy"] == pytest.approx(accuracy, abs=1e-6)
 
 
-def test_the_backbone_is_called_no_more_often_than_that(passes, shifted_blobs):
+def test_the_backbone_is_called_no_more_often_than_that(passes, shifted_blobs, monkeypatch):
     """The same, counted where the work is done: batches in evaluation mode."""
     source, labels, target, truth = shifted_blobs
     calls = []
@@ -82,6 +82,7 @@ def test_the_backbone_is_called_no_more_often_than_that(passes, shifted_blobs):
 
     rows = torch.tensor(target).repeat(3, 1)
     options = {"target_labels": list(truth) * 3, **SHORT}
+    monkeypatch.setattr("cst.engine.train.look_after_adapting", lambda *_: ({}, None))
     cst.adapt((source, labels), rows, ["balanced", Reader(), Another()], Backbone(5, 4), **options)
     counted = Counter(calls)
     assert counted.pop(2) == 1, "two inputs, by which the length of features is found"
@@ -91,7 +92,8 @@ def test_the_backbone_is_called_no_more_often_than_that(passes, shifted_blobs):
 def test_what_nobody_asks_for_is_not_computed(passes, shifted_blobs):
     source, labels, target, _ = shifted_blobs
     cst.adapt((source, labels), target, "cst", **SHORT)
-    assert not passes, "no labels of the target, and no term that looks at whole domains"
+    only = {("source", 160): 1, ("target", 120): 1}
+    assert passes == only, "no labels of the target, no term that looks at whole domains: the verdict alone does"
 
 
 def test_a_part_that_is_watched_is_passed_apart_from_the_whole(passes, shifted_blobs, monkeypatch):
@@ -99,10 +101,11 @@ def test_a_part_that_is_watched_is_passed_apart_from_the_whole(passes, shifted_b
     source, labels, target, truth = shifted_blobs
     options = {"target_labels": truth, **SHORT}
     cst.adapt((source, labels), target, ["balanced", Reader(), Another()], **options)
-    assert passes == {("target", 120): 3, ("target", 40): 3}
+    assert passes == {("target", 120): 3 + 1, ("target", 40): 3, ("source", 160): 1}
 
 
 def test_for_logits_alone_features_are_neither_asked_for_nor_kept(shifted_blobs, monkeypatch):
+    monkeypatch.setattr("cst.engine.train.look_after_adapting", lambda *_: ({}, None))
     asked = property(lambda view: pytest.fail("nobody needs all features of a domain"))
     monkeypatch.setattr(DomainView, "features", asked)
     source, labels, target, truth = shifted_blobs

@@ -123,11 +123,14 @@ def content(folder):
 
 
 ERRORS = [Full("no space left on device"), KeyboardInterrupt()]
-WRITTEN = {"config.yaml", "metrics.jsonl", "checkpoint.pt", "model.safetensors", "model.json", "result.json"}
+WRITTEN = {
+    *("config.yaml", "metrics.jsonl", "checkpoint.pt", "model.safetensors", "model.json", "result.json"),
+    *("before.safetensors", "after.safetensors"),
+}
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=["full", "interrupted"])
-@pytest.mark.parametrize("name", sorted(WRITTEN - {"checkpoint.pt", "config.yaml"}))
+@pytest.mark.parametrize("name", sorted(WRITTEN - {"checkpoint.pt", "config.yaml", "before.safetensors"}))
 def test_a_failed_write_leaves_the_previous_file_and_no_part(name, error, shifted_blobs, tmp_path, monkeypatch):
     """A finished run that is resumed writes its records, its model and its result again."""
     source, labels, target, _ = shifted_blobs
@@ -155,7 +158,7 @@ def test_a_write_that_fails_between_epochs_loses_at_most_an_epoch(name, error, s
     with pytest.raises(KeyboardInterrupt):
         cst.adapt((source, labels), target, out=out, callbacks=[Interrupt()], **SHORT)
     before = content(out)
-    assert set(before) == {"config.yaml", "metrics.jsonl", "checkpoint.pt"}
+    assert set(before) == {"config.yaml", "metrics.jsonl", "checkpoint.pt", "before.safetensors"}
     with monkeypatch.context() as patch:
         fail_midway(patch, name, error)
         with pytest.raises(type(error)):

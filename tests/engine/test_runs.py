@@ -140,6 +140,8 @@ def test_run_folder_is_complete_and_refuses_to_be_overwritten(shifted_blobs, tmp
         "model.safetensors",
         "model.json",
         "result.json",
+        "before.safetensors",
+        "after.safetensors",
         "tensorboard",
     }
     assert any("events" in path.name for path in (out / "tensorboard").iterdir())

@@ -81,19 +81,19 @@ def _train_one(
     callbacks: Sequence[Callback],
 ) -> Adapted:
     """One candidate in a folder of its own, begun, gone on with, or finished before."""
-    own = dataclasses.replace(config, method=name, out=folder / name)
+    candidate = dataclasses.replace(config, method=name, out=folder / name)
     going_on = Run(folder / name).config_file.is_file()
     warm = WarmStart(folder / "warm.pt")
     folder.mkdir(parents=True, exist_ok=True)
     quiet: Callable[[str], None] = lambda _: None  # noqa: E731
-    return train(task, own, parse_method(name), module, going_on, False, None, callbacks, quiet, warm)
+    return train(task, candidate, parse_method(name), module, going_on, False, None, callbacks, quiet, warm)
 
 
 def _take_over(run: Run, chosen: Run, settings: Settings, adapted: Adapted, choice: dict[str, Any]) -> None:
     """The chosen candidate's model, records and figures become the run's."""
     adapted.write(run)
     settings.save(run.config_file)
-    for file, own in zip(chosen.files, run.files, strict=True):
+    for file, place in zip(chosen.files, run.files, strict=True):
         if file.name in TAKEN_OVER and file.is_file():
-            shutil.copyfile(file, own)
+            shutil.copyfile(file, place)
     run.save_result({**chosen.finished, "auto": choice})

@@ -18,7 +18,7 @@ from cst.engine.records import EpochLog, diverged
 from cst.engine.run import Run
 from cst.engine.selecting import Selecting
 from cst.engine.setup import GATHERED, Training
-from cst.engine.snapshots import BEFORE, look, save
+from cst.engine.snapshots import BEFORE, NotFiniteError, look, save
 from cst.engine.warm_start import WarmStart
 from cst.selection import collapse, signs
 from cst.stages import told
@@ -73,7 +73,8 @@ def fit(
             present = training.evaluation()
             history.append(log.record(training, present))
             if selecting:
-                selecting.see(training, history)
+                with finite(training, number):
+                    selecting.see(training, history)
             watch_for_collapse(training, history[-1], callbacks)
             if run:
                 run.write_records(history)
@@ -146,3 +147,5 @@ def finite(training: Training, epoch: int) -> Iterator[None]:
         yield
     except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
         raise diverged(training.settings, epoch, "the target head has no solution") from None
+    except NotFiniteError:
+        raise diverged(training.settings, epoch, "the weights are not finite") from None

@@ -28,6 +28,10 @@ BEFORE, AFTER = "before", "after"
 ARRAYS = ("source_features", "source_labels", "source_logits", "target_features", "target_logits")
 
 
+class NotFiniteError(ArithmeticError):
+    """A model's outputs are not all numbers."""
+
+
 class Snapshot(NamedTuple):
     """Outputs, and which samples of the domains they belong to."""
 
@@ -44,6 +48,8 @@ def look(training: Training, further: bool = True) -> Snapshot:
     source = DomainView(model, SomeSamples(judges.inputs, first), "source", training.workers)
     target = DomainView(model, SomeSamples(task.target, second), "target", training.workers)
     features = source.features, target.features  # first, so that logits follow from them
+    if not all(bool(part.isfinite().all()) for part in (*features, source.logits, target.logits)):
+        raise NotFiniteError
     return Snapshot(
         Outputs(
             features[0],

@@ -18,8 +18,7 @@ from cst.engine.calibration import calibrate
 from cst.engine.callbacks import Callback, Logging, TensorBoard
 from cst.engine.evaluation import evaluate
 from cst.engine.first_look import not_adapted
-from cst.engine.loop import fit
-from cst.engine.records import diverged
+from cst.engine.loop import finite, fit
 from cst.engine.run import Run
 from cst.engine.selecting import LAST, Selecting
 from cst.engine.setup import Training, quick_note, set_up, settle
@@ -86,14 +85,13 @@ def train(
                 callback.on_end()
         if history[-1].get("held"):
             tell(not_adapted(history[-1]["first_agreement"], settings.guard))
-        calibrate(training, history[-1])
-        seen, verdict = look_after_adapting(training, run, history)
+        with finite(training, settings.epochs - 1):
+            calibrate(training, history[-1])
+            seen, verdict = look_after_adapting(training, run, history)
         adapted = Adapted(training.model, settings, history, config.workers, verdict)
         if run:
-            try:
+            with finite(training, settings.epochs - 1):
                 result = evaluate(training.model, training.task, config.workers)
-            except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
-                raise diverged(settings, settings.epochs - 1, "the weights are not finite") from None
             adapted.write(run)
             run.save_result({**result, **selected, "signs": seen, "verdict": verdict.record()})
             run.selected_file.unlink(missing_ok=True)

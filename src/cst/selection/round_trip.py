@@ -63,7 +63,7 @@ def head_agreement(
     z, labels = finite(target_features, "target_features"), labels_of(target_logits, "target_logits")
     head = _head(z, regression_targets(labels, target_logits.shape[-1], centred=True), l2, bias, block).to(z.dtype)
     parts = zip(blocks(z, block), blocks(labels, block), strict=True)
-    same = sum(int(((design(rows, True, bias) @ head).argmax(-1) == own).sum()) for rows, own in parts)
+    same = sum(int(((design(rows, True, bias) @ head).argmax(-1) == said).sum()) for rows, said in parts)
     return same / len(z)
 
 
