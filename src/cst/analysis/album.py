@@ -52,6 +52,7 @@ def write_album(made: Sequence[Plate | Absent], runs: Sequence[str], folder: Pat
             "file": path.name,
             "title": plate.title,
             "paper": plate.paper,
+            "meaning": plate.meaning,
             "text": plate.text,
             "notes": list(plate.notes),
             "numbers": plate.numbers,

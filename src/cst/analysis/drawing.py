@@ -70,7 +70,7 @@ DARK = Theme(
 )
 
 
-def sheet(columns: int = 1, rows: int = 1, width: float = 0.0, height: float = 3.3) -> Figure:
+def sheet(columns: int = 1, rows: int = 1, width: float = 0.0, height: float = 3.1) -> Figure:
     """A figure that needs no display, with room for so many panels."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -78,7 +78,7 @@ def sheet(columns: int = 1, rows: int = 1, width: float = 0.0, height: float = 3
     except ImportError:
         raise missing("matplotlib", "Drawing figures") from None
 
-    width = width or (5.0 if columns == 1 else 3.6 * columns)
+    width = width or (4.6 if columns == 1 else 3.6 * columns)
     figure = Figure(figsize=(width, height * rows), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -102,7 +102,7 @@ def panels(figure: Figure, count: int, columns: int = 0, **shared: Any) -> list[
 def sheet_of(count: int, height: float = 3.0) -> Figure:
     """A sheet for so many panels in rows."""
     columns = columns_for(count)
-    return sheet(columns, -(-count // columns), height=3.3 if count == 1 else height)
+    return sheet(columns, -(-count // columns), height=3.1 if count == 1 else height)
 
 
 def png(draw: Any, theme: Theme = LIGHT, dpi: int = 144) -> bytes:

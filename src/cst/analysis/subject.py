@@ -20,8 +20,10 @@ from cst.selection import Outputs
 from cst.spelling import printable
 
 if TYPE_CHECKING:
+    from cst.data.samples import Samples
     from cst.data.task import EncodedTask, Task
     from cst.engine.adapted import Adapted
+    from cst.engine.evaluation import DomainView
 
 MOST_FEATURES = 1000
 """Samples of each domain whose features are computed where no snapshot has them."""
@@ -92,6 +94,7 @@ class Subject:
         self.changes = dict(changes or {})
         self.name = self.task_name
         self.trouble = ""
+        self._features: dict[str, Tensor] = {}
 
     @property
     def task_name(self) -> str:
@@ -104,7 +107,7 @@ class Subject:
         try:
             return self._read()
         except (ValueError, OSError, ImportError) as error:
-            if self.changes:  # somebody said where they are
+            if set(self.changes) - {"workers"}:  # somebody said where they are
                 raise
             self.trouble = " ".join(str(error).split())
             return None
@@ -138,12 +141,17 @@ class Subject:
             if self.after is None:
                 return None
             return Predictions(self.after.outputs.target_logits, self.after.target_positions)
+        view = self._view("target", self.data.encoded.target)
+        if self.after is None and len(view.samples) <= MOST_FEATURES:
+            self._features["target"] = view.features  # of which logits follow
+        labels = self.data.encoded.oracle.target_labels
+        return Predictions(view.logits, torch.arange(len(view.samples)), labels, self.data.adapted.spec.temperature)
+
+    def _view(self, domain: str, samples: Samples) -> DomainView:
         from cst.engine.evaluation import DomainView
 
-        adapted, encoded = self.data.adapted, self.data.encoded
-        logits = DomainView(adapted.model, encoded.target, "target", self.changes.get("workers")).logits
-        labels = encoded.oracle.target_labels
-        return Predictions(logits, torch.arange(len(logits)), labels, adapted.spec.temperature)
+        assert self.data is not None
+        return DomainView(self.data.adapted.model, samples, domain, self.changes.get("workers"))
 
     @cached_property
     def before(self) -> Snapshot | None:
@@ -163,14 +171,12 @@ class Subject:
         if self.data is None:
             return None
         from cst.data.samples import SomeSamples
-        from cst.engine.evaluation import DomainView
 
-        views = []
         for domain, samples in (("source", self.data.encoded.source), ("target", self.data.encoded.target)):
-            places = torch.linspace(0, len(samples) - 1, min(len(samples), MOST_FEATURES)).long()
-            workers = self.changes.get("workers")
-            views.append(DomainView(self.data.adapted.model, SomeSamples(samples, places), domain, workers).features)
-        return views[0], views[1]
+            if domain not in self._features:
+                places = torch.linspace(0, len(samples) - 1, min(len(samples), MOST_FEATURES)).long()
+                self._features[domain] = self._view(domain, SomeSamples(samples, places)).features
+        return self._features["source"], self._features["target"]
 
     @cached_property
     def predicted_shares(self) -> list[float] | None:

@@ -10,6 +10,7 @@ from typing import Any
 from cst.bench.tables import spread
 from cst.cli.flags import say, tell
 from cst.cli.output import check_outputs, print_table, write_json
+from cst.cli.report import how_to_open, write_page
 from cst.engine.metrics import metric
 from cst.files import write_text_aside
 
@@ -22,7 +23,7 @@ class Demo:
     """Compare source-only, self-training and CST on digits that come with the package."""
 
     out: Path = Path("runs/demo")
-    """Folder for the runs, the figure and table.json."""
+    """Folder for the runs, the figure, table.json and report.html, the page on the run with cst."""
     seeds: int = 1
     """How many seeds; with several the table gives mean and deviation."""
     epochs: int = 20
@@ -33,7 +34,7 @@ class Demo:
     """Write the rows of the table to this file as well."""
 
     def run(self) -> None:
-        """Train, print the table, write table.json and the figure."""
+        """Train, print the table, write table.json, the figure and the report."""
         if self.seeds < 1:
             raise ValueError(f"--seeds must be at least 1, got {self.seeds}.")
         check_outputs({"json": self.json})
@@ -55,6 +56,15 @@ class Demo:
         demo_figure(histories, figure)
         _print(rows, self.seeds)
         tell(f"Figure: {figure}\nTable:  {self.out / 'table.json'}")
+        self._report()
+
+    def _report(self) -> None:
+        """The page on the first run with cst."""
+        from cst.analysis.subject import subjects
+
+        page = self.out / "report.html"
+        write_page(*subjects([self.out / f"{METHODS[-1]}-seed0"]), page)
+        tell(how_to_open(page))
 
     def _train(self, method: str, seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         from cst.config import Config

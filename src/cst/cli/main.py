@@ -18,6 +18,7 @@ from cst.cli.inspect import Inspect
 from cst.cli.listings import Methods, Tasks
 from cst.cli.options import parse
 from cst.cli.predict import Predict
+from cst.cli.report import Report
 from cst.cli.theory import Theory
 from cst.cli.train import Train
 from cst.spelling import printable
@@ -30,6 +31,7 @@ COMMANDS = {
     "predict": Predict,
     "compare": Compare,
     "analyse": Analyse,
+    "report": Report,
     "bench": Bench,
     "theory": Theory,
     "methods": Methods,

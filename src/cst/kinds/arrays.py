@@ -201,6 +201,22 @@ class Arrays(Kind):
 
         return None if item.ndim < 2 else Image.fromarray(as_bytes(item)).convert("RGB").resize((side, side), 0)
 
+    def cells(self, domain: Domain, position: int) -> tuple[tuple[str, str], ...]:
+        """The columns of a table, or the numbers of a vector, counted from 1."""
+        import numpy as np
+
+        row = np.asarray(domain.items[position]).reshape(-1)
+        if not domain.columns:
+            return tuple((f"value {place}", f"{value:.4g}") for place, value in enumerate(row.tolist(), start=1))
+        cells, start = [], 0
+        for column in domain.columns:
+            values = row[start : start + column.width]
+            start += column.width
+            present = [name for name, value in zip(column.categories, values, strict=False) if value]
+            shown = ", ".join(present) or "another" if column.categories else f"{float(values[0]):.4g}"
+            cells.append((column.name, shown))
+        return tuple(cells)
+
     def explained_by_shares(self, source: Domain, labels: Any, target: Domain) -> bool:
         """Whether a mixture of the source's classes explains most of how the inputs' moments differ."""
         from cst.data.shift import unexplained_by_shares

@@ -114,6 +114,10 @@ class Kind(ABC):
         """A small picture of an item, if it is one."""
         return None
 
+    def cells(self, domain: Domain, position: int) -> tuple[tuple[str, str], ...]:
+        """A sample in words, where it is no picture: names and values; a text has one value without a name."""
+        return ()
+
     def remarks(self, source: Domain, target: Domain) -> tuple[str, ...]:
         """What a careful person would ask about two domains before training, one sentence each."""
         return ()

@@ -128,6 +128,10 @@ class Text(Kind):
         """The text without its capitals and repeated spaces."""
         return " ".join(item.lower().split()).encode("utf-8", "replace")
 
+    def cells(self, domain: Domain, position: int) -> tuple[tuple[str, str], ...]:
+        """The text."""
+        return (("", str(domain.items[position])),)
+
     def size(self, item: str) -> int:
         """Words."""
         return len(item.split())

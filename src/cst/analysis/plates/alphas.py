@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cst.analysis.subject import Subject
 
 NAME, TITLE, PAPER = "alpha", "Alpha over training", "Figure 6"
+MEANING = "A smaller alpha penalises doubt more. It is chosen anew in every epoch, without labels of the target."
 
 
 def plate(runs: Sequence[Subject]) -> Plate | Absent:
@@ -26,7 +27,9 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
         return Absent(NAME, TITLE, lack(without, what))
     words = [f"{name} from {v[0]:g} to {v[-1]:g}, at most {max(v):g}" for name, v in numbers.items()]
     text = f"Entropic index from the first to the last epoch: {'; '.join(words)}."
-    return Plate(NAME, TITLE, PAPER, text, numbers, lambda theme: _draw(numbers, theme), note(TITLE, without, what))
+    return Plate(
+        NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), note(TITLE, without, what)
+    )
 
 
 def _draw(numbers: dict[str, Any], theme: Theme) -> Figure:

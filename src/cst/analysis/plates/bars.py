@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cst.analysis.subject import Subject
 
 NAME, TITLE, PAPER = "accuracy", "Accuracy by task and method", "Appendix C.4"
+MEANING = "Mean over seeds, with the deviation as a line."
 HATCHES = ("", "///", "...", "xx", "\\\\\\", "++", "oo", "--")
 
 
@@ -52,7 +53,9 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
     numbers = accuracies(rows)
     words = [f"{t}: {', '.join(f'{m} {_spread(v)}' for m, v in methods.items())}" for t, methods in numbers.items()]
     text = f"Accuracy on the target in % (oracle), mean and deviation over seeds. {'; '.join(words)}."
-    return Plate(NAME, TITLE, PAPER, text, numbers, lambda theme: _draw(numbers, theme), note(TITLE, without, what))
+    return Plate(
+        NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), note(TITLE, without, what)
+    )
 
 
 def _spread(value: dict[str, float]) -> str:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from cst.analysis.subject import Subject
 
 NAME, TITLE, PAPER = "classes", "Classes among pseudo-labels", "Figure 2, left; Appendix C.1"
+MEANING = (
+    "Bars of one height mean that pseudo-labels keep the balance of the classes. A class that grew took "
+    "samples from others, and half the sum of all differences, the total variation, is the least error that "
+    "is possible."
+)
 MOST_NAMES = 20
 """Classes whose names fit below a panel."""
 KINDS = {"pseudo-labels": 0, "labels (oracle)": 1, "source": 6}
@@ -52,7 +57,7 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
     without = [run for run in runs if "labels (oracle)" not in shares[run.name]]
     text = "Shares of the classes. " + " ".join(_words(name, entry) for name, entry in numbers.items())
     notes = note(TITLE, without, "the true shares need labels of the target, and there are none at hand")
-    return Plate(NAME, TITLE, PAPER, text, numbers, lambda theme: _draw(numbers, theme), notes)
+    return Plate(NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), notes)
 
 
 def _variations(shares: dict[str, list[float]]) -> dict[str, float]:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from cst.analysis.subject import Subject
 
 NAME, TITLE, PAPER = "margins", "Margins of the target's predictions", "Figure 5, right"
+MEANING = (
+    "Left: two classes are close. Right: the first is far ahead. If nearly all samples lie at the right end, "
+    "wrong pseudo-labels can hardly be corrected."
+)
 
 
 def plate(runs: Sequence[Subject]) -> Plate | Absent:
@@ -33,7 +37,9 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
         f"above {1 - 1 / BINS:g}: {'; '.join(words)}."
     )
     numbers = {"edges": edges, "shares": shares}
-    return Plate(NAME, TITLE, PAPER, text, numbers, lambda theme: _draw(numbers, theme), note(TITLE, without, what))
+    return Plate(
+        NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), note(TITLE, without, what)
+    )
 
 
 def _draw(numbers: dict[str, Any], theme: Theme) -> Figure:

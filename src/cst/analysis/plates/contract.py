@@ -27,6 +27,7 @@ class Plate:
         name: of its file.
         title: what it shows.
         paper: the figure of the paper that it repeats.
+        meaning: how to read it, one or two sentences.
         text: what it says, for who cannot see it.
         numbers: all that is drawn.
         draw: a sheet in the colours of a theme.
@@ -36,6 +37,7 @@ class Plate:
     name: str
     title: str
     paper: str
+    meaning: str
     text: str
     numbers: dict[str, Any]
     draw: Callable[[Theme], Figure]

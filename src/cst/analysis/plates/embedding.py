@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from cst.analysis.subject import Subject
 
 NAME, TITLE, PAPER = "embedding", "Both domains in the plane, before and after", "beside Section 5"
+MEANING = (
+    "Points that lie close have similar features. After adaptation, target samples should lie on the clusters "
+    "of the source; distances between clusters mean nothing."
+)
 MOST_POINTS = 400
 """Of each domain."""
 MOST_RUNS = 4
@@ -80,7 +84,9 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
         "Features of source and target samples as points in the plane (t-SNE). How well the domains mix among "
         f"nearest neighbours, 100 % for chance: {'; '.join(words)}."
     )
-    return Plate(NAME, TITLE, PAPER, text, pictures, lambda theme: _draw(pictures, theme), note(TITLE, without, what))
+    return Plate(
+        NAME, TITLE, PAPER, MEANING, text, pictures, lambda theme: _draw(pictures, theme), note(TITLE, without, what)
+    )
 
 
 def _stages(run: Subject) -> dict[str, Any]:
@@ -105,7 +111,7 @@ def _spread_out(block: Any) -> Any:
 def _draw(pictures: dict[str, Any], theme: Theme) -> Figure:
     stages = [(name, stage, points) for name, by in pictures.items() for stage, points in by.items()]
     columns = min(2, len(stages))
-    figure = sheet(columns, -(-len(stages) // columns), width=5.0 if columns == 1 else 6.0, height=3.1)
+    figure = sheet(columns, -(-len(stages) // columns), width=4.6 if columns == 1 else 5.4, height=3.2)
     for panel, (name, stage, points) in zip(panels(figure, len(stages), columns), stages, strict=True):
         for place, (domain, marker) in enumerate((("source", "o"), ("target", "x"))):
             x, y = np.asarray(points[domain]).T

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from cst.analysis.subject import Subject
 
 NAME, TITLE, PAPER = "round-trip", "There and back: errors of both heads", "Figure 5, left"
+MEANING = (
+    "A head that is fitted to the pseudo-labels of the target is tried on the source, whose labels are known. "
+    "If the pseudo-labels are good, it does well there."
+)
 LABELS = {
     "batch_target_head_error": "target head on the source",
     "pseudo_label_error": "source head on the target (oracle)",
@@ -33,7 +37,7 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
         return Absent(NAME, TITLE, "No run has recorded epochs.")
     notes = note(TITLE, without, "the error on the target is recorded in training with target_labels= only")
     text = " ".join(_words(name, curves) for name, curves in numbers.items())
-    return Plate(NAME, TITLE, PAPER, text, numbers, lambda theme: _draw(numbers, theme), notes)
+    return Plate(NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), notes)
 
 
 def _words(run: str, curves: dict[str, list[float]]) -> str:

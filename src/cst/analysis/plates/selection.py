@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from cst.analysis.subject import Subject
 
 NAME, TITLE, PAPER = "roc", "Telling right from wrong pseudo-labels", "Figure 2, right; Appendix C.1"
+MEANING = (
+    "How many right pseudo-labels are kept, against how many wrong ones, as the threshold falls. On the "
+    "dotted diagonal a criterion knows nothing."
+)
 
 
 def roc_curves(run: Subject) -> dict[str, Roc] | None:
@@ -52,12 +56,12 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
     words = [f"{run}: {', '.join(of_run)}" for run, of_run in areas.items()]
     text = f"Area under the ROC curve, 0.5 for chance and 1 for perfect. {'; '.join(words)}."
     notes = note(TITLE, without, why)
-    return Plate(NAME, TITLE, PAPER, text, numbers, lambda theme: _draw(numbers, theme), notes)
+    return Plate(NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), notes)
 
 
 def _draw(numbers: dict[str, Any], theme: Theme) -> Figure:
     several = len(numbers) > 1
-    figure = sheet(1 + several, height=3.9)
+    figure = sheet(1 + several, height=3.8)
     axes = panels(figure, 1 + several)
     for place, (run, by_criterion) in enumerate(numbers.items()):
         for number, (criterion, curve) in enumerate(by_criterion.items()):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cst.analysis.subject import Subject
 
 NAME, TITLE, PAPER = "tsallis", "Tsallis entropy of two classes", "Figure 3"
+MEANING = "The larger alpha, the weaker the push away from an even choice between two classes."
 SHOWN = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 
 
@@ -43,7 +44,7 @@ def plate(runs: Sequence[Subject]) -> Plate:
         "Entropy against the probability of the first of two classes, an arch that is 0 at both ends and highest at "
         f"one half: {tops}. The larger alpha, the flatter the arch, and the weaker the push away from one half."
     )
-    return Plate(NAME, TITLE, PAPER, text, numbers, lambda theme: _draw(numbers, theme))
+    return Plate(NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme))
 
 
 def _draw(numbers: dict[str, Any], theme: Theme) -> Figure:

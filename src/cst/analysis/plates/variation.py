@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from cst.analysis.subject import Subject
 
 NAME, TITLE, PAPER = "variation", "Pseudo-labels over training", "Figure 2, middle"
+MEANING = (
+    "The error of pseudo-labels can never be below their total variation to the labels. Where that stays high "
+    "while the error falls, some classes are given up."
+)
 LABELS = {
     "pseudo_label_error": "error of pseudo-labels (oracle)",
     "total_variation": "total variation to labels (oracle)",
@@ -40,7 +44,7 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
         return Absent(NAME, TITLE, "No run has recorded epochs.")
     notes = note(TITLE, without, "error and total variation are recorded in training with target_labels= only")
     text = " ".join(_words(name, curves) for name, curves in numbers.items())
-    return Plate(NAME, TITLE, PAPER, text, numbers, lambda theme: _draw(numbers, theme), notes)
+    return Plate(NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), notes)
 
 
 def _words(run: str, curves: dict[str, list[float]]) -> str:
