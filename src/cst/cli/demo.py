@@ -63,7 +63,8 @@ class Demo:
         from cst.analysis.subject import subjects
 
         page = self.out / "report.html"
-        write_page(*subjects([self.out / f"{METHODS[-1]}-seed0"]), page)
+        (run,) = subjects([self.out / f"{METHODS[-1]}-seed0"])
+        write_page(run, page)
         tell(how_to_open(page))
 
     def _train(self, method: str, seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
