@@ -15,7 +15,7 @@
     }
     status.textContent = `${count} of ${cards.length} examples shown.`;
   };
-  form.addEventListener("input", show);
+  form.addEventListener("change", show);
   form.addEventListener("reset", () => setTimeout(show));
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
