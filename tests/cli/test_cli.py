@@ -209,6 +209,9 @@ def test_demo_writes_table_and_figure_and_can_go_on(cst, tmp_path):
     assert {"accuracy", "pseudo_label_error", "total_variation", "target_head_source_error"} <= set(rows[0])
     assert "±" in out
     assert (tmp_path / "demo" / "demo.png").read_bytes().startswith(b"\x89PNG")
+    page = tmp_path / "demo" / "report.html"
+    assert page.read_text().startswith("<!doctype html>")
+    assert page.as_uri() in out
     records = {path: path.read_text() for path in (tmp_path / "demo").rglob("metrics.jsonl")}
     assert len(records) == 6
     code, _, _ = cst(*words, "--resume")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 LONGEST = 26
 """Characters of a name that fit beside a figure."""
+MOST_INSIDE = 5
+"""Names of lines that fit into a panel."""
 LINES = ("-", "--", "-.", ":")
 """Lines differ in their dashes too, for who sees no colours."""
 
@@ -127,6 +129,20 @@ def short(name: str, longest: int = LONGEST) -> str:
     """
     name = " ".join(name.split()).lstrip("_") or name
     return name if len(name) <= longest else name[: longest - 1] + "…"
+
+
+def line(theme: Theme, place: int) -> dict[str, Any]:
+    """Colour and dashes of the line at a place: no two of the first 32 are alike."""
+    return {"color": theme.colour(place), "linestyle": LINES[(place + place // len(theme.colours)) % len(LINES)]}
+
+
+def legend(panel: Axes, loc: Any = "best") -> None:
+    """Names of the lines: in the panel where they are few, below it where they are many, none for a single one."""
+    handles, names = panel.get_legend_handles_labels()
+    if 1 < len(names) <= MOST_INSIDE:
+        panel.legend(loc=loc)
+    elif len(names) > MOST_INSIDE:
+        panel.legend(handles, names, loc="upper center", bbox_to_anchor=(0.5, -0.26), ncols=2, fontsize=7.5)
 
 
 def over_epochs(panel: Axes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cst.analysis.drawing import LINES, Theme, epochs, over_epochs, sheet, short
+from cst.analysis.drawing import Theme, epochs, legend, line, over_epochs, sheet, short
 from cst.analysis.plates.contract import Absent, Plate, lack, note
 
 if TYPE_CHECKING:
@@ -36,10 +36,8 @@ def _draw(numbers: dict[str, Any], theme: Theme) -> Figure:
     figure = sheet(height=2.9)
     panel = figure.subplots()
     for place, (name, values) in enumerate(numbers.items()):
-        style: dict[str, Any] = {"color": theme.colour(place), "linestyle": LINES[place % len(LINES)]}
-        panel.plot(epochs(values), values, marker="o", markersize=3.5, label=short(name), **style)
+        panel.plot(epochs(values), values, marker="o", markersize=3.5, label=short(name), **line(theme, place))
     over_epochs(panel)
     panel.set(ylabel="selected alpha", ylim=(0.95, 2.05))
-    if len(numbers) > 1:
-        panel.legend(loc="best")
+    legend(panel)
     return figure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cst.analysis.drawing import Theme, panels, sheet_of, short
-from cst.analysis.plates.contract import MOST_PANELS, Absent, Plate, note, percent
+from cst.analysis.plates.contract import MOST_PANELS, Absent, Plate, crowd, note, percent
 from cst.analysis.shares import rounded
 from cst.engine.metrics import distribution
 from cst.functional import total_variation
@@ -47,6 +47,7 @@ def class_shares(run: Subject) -> dict[str, list[float]]:
 
 def plate(runs: Sequence[Subject]) -> Plate | Absent:
     """One panel a run."""
+    left_out = crowd(TITLE, runs)
     shares = {run.name: class_shares(run) for run in runs[:MOST_PANELS]}
     runs = [run for run in runs[:MOST_PANELS] if "pseudo-labels" in shares[run.name]]
     if not runs:
@@ -57,7 +58,7 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
     without = [run for run in runs if "labels (oracle)" not in shares[run.name]]
     text = "Shares of the classes. " + " ".join(_words(name, entry) for name, entry in numbers.items())
     notes = note(TITLE, without, "the true shares need labels of the target, and there are none at hand")
-    return Plate(NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), notes)
+    return Plate(NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), left_out + notes)
 
 
 def _variations(shares: dict[str, list[float]]) -> dict[str, float]:
@@ -93,22 +94,29 @@ def _draw(numbers: dict[str, Any], theme: Theme) -> Figure:
 
 
 def draw_shares(panel: Axes, classes: Sequence[str], shares: dict[str, list[float]], theme: Theme) -> None:
-    """Bars of each class side by side; steps where there are many classes."""
-    places = np.arange(len(classes))
-    many = len(classes) > MOST_NAMES
-    for number, (kind, values) in enumerate(shares.items()):
-        heights, colour = 100 * np.asarray(values), theme.colour(KINDS[kind])
-        if many:
-            panel.step(places, heights, where="mid", color=colour, label=kind, linewidth=1.3)
-        else:
-            width = 0.8 / len(shares)
-            offset = (number - (len(shares) - 1) / 2) * width
-            panel.bar(places + offset, heights, width, color=colour, label=kind)
+    """Bars of each class side by side; where there are many classes, steps, from the most frequent on."""
     panel.set_ylabel("% of samples")
     panel.grid(axis="x", visible=False)
-    if many:
-        panel.set_xlabel("class")
-    else:
-        names = [short(name, 12) for name in classes]
-        slanted = max(map(len, names)) * len(names) > 24
-        panel.set_xticks(places, names, rotation=40 if slanted else 0, ha="right" if slanted else "center")
+    if len(classes) > MOST_NAMES:
+        _draw_steps(panel, shares, theme)
+        return
+    places, width = np.arange(len(classes)), 0.8 / len(shares)
+    for number, (kind, values) in enumerate(shares.items()):
+        offset = (number - (len(shares) - 1) / 2) * width
+        panel.bar(places + offset, 100 * np.asarray(values), width, color=theme.colour(KINDS[kind]), label=kind)
+    names = [short(name, 12) for name in classes]
+    slanted = max(map(len, names)) * len(names) > 24
+    panel.set_xticks(places, names, rotation=40 if slanted else 0, ha="right" if slanted else "center")
+
+
+def _draw_steps(panel: Axes, shares: dict[str, list[float]], theme: Theme) -> None:
+    """What pseudo-labels are compared with as a ground, in falling order; the others as lines before it."""
+    reference = next((kind for kind in list(KINDS)[1:] if kind in shares), "pseudo-labels")
+    order = np.argsort(-np.asarray(shares[reference]), kind="stable")
+    for kind, values in shares.items():
+        heights, colour = 100 * np.asarray(values)[order], theme.colour(KINDS[kind])
+        ground = kind == reference and len(shares) > 1
+        dashes = ":" if kind == "source" and not ground else "-"
+        panel.stairs(heights, color=colour, fill=ground, alpha=0.35 if ground else 1, linestyle=dashes, label=kind)
+    panel.set_xlabel(f"classes, by their share in the {reference}")
+    panel.set_ylim(bottom=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cst.analysis.drawing import LINES, Theme, sheet, short
+from cst.analysis.drawing import Theme, legend, line, sheet, short
 from cst.analysis.margins import BINS, margin_histogram
 from cst.analysis.plates.contract import Absent, Plate, lack, note, percent
 from cst.analysis.shares import rounded
@@ -47,15 +47,13 @@ def _draw(numbers: dict[str, Any], theme: Theme) -> Figure:
     panel = figure.subplots()
     several = len(numbers["shares"]) > 1
     for place, (name, values) in enumerate(numbers["shares"].items()):
-        heights, colour = [100 * value for value in values], theme.colour(place)
+        heights = [100 * value for value in values]
         if not several:
-            panel.stairs(heights, numbers["edges"], fill=True, color=colour, alpha=0.25)
-        dashes = LINES[place % len(LINES)]
-        panel.stairs(heights, numbers["edges"], color=colour, label=short(name), linestyle=dashes, linewidth=1.7)
+            panel.stairs(heights, numbers["edges"], fill=True, color=theme.colour(place), alpha=0.25)
+        panel.stairs(heights, numbers["edges"], label=short(name), linewidth=1.7, **line(theme, place))
     panel.set(xlabel="largest minus second largest softmax score", ylabel="% of the target", xlim=(0, 1))
     panel.grid(axis="x", visible=False)
     panel.set_yscale("symlog", linthresh=1)
     panel.set_yticks([0, 1, 10, 100], ["0", "1", "10", "100"])
-    if several:
-        panel.legend(loc="upper left")
+    legend(panel, "upper left")
     return figure

@@ -65,6 +65,11 @@ def note(title: str, runs: Sequence[Subject], what: str) -> tuple[str, ...]:
     return (f"{title}: {lack(runs, what)}",) if runs else ()
 
 
+def crowd(title: str, runs: Sequence[Subject], most: int = MOST_PANELS) -> tuple[str, ...]:
+    """A sentence if not all runs have a panel."""
+    return (f"{title}: drawn for the first {most} of {len(runs)} runs.",) if len(runs) > most else ()
+
+
 def percent(share: float) -> str:
     """A share in a sentence.
 

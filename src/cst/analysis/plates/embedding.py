@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cst.analysis.drawing import Theme, panels, sheet, short
-from cst.analysis.plates.contract import Absent, Plate, lack, note, percent
+from cst.analysis.plates.contract import Absent, Plate, crowd, lack, note, percent
 from cst.analysis.subject import features_of
 
 if TYPE_CHECKING:
@@ -84,9 +84,8 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
         "Features of source and target samples as points in the plane (t-SNE). How well the domains mix among "
         f"nearest neighbours, 100 % for chance: {'; '.join(words)}."
     )
-    return Plate(
-        NAME, TITLE, PAPER, MEANING, text, pictures, lambda theme: _draw(pictures, theme), note(TITLE, without, what)
-    )
+    notes = crowd(TITLE, runs, MOST_RUNS) + note(TITLE, without, what)
+    return Plate(NAME, TITLE, PAPER, MEANING, text, pictures, lambda theme: _draw(pictures, theme), notes)
 
 
 def _stages(run: Subject) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cst.analysis.drawing import LINES, Theme, epochs, from_zero, over_epochs, panels, sheet_of, short
-from cst.analysis.plates.contract import MOST_PANELS, Absent, Plate, note, percent
+from cst.analysis.plates.contract import MOST_PANELS, Absent, Plate, crowd, note, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +37,9 @@ def plate(runs: Sequence[Subject]) -> Plate | Absent:
         return Absent(NAME, TITLE, "No run has recorded epochs.")
     notes = note(TITLE, without, "the error on the target is recorded in training with target_labels= only")
     text = " ".join(_words(name, curves) for name, curves in numbers.items())
-    return Plate(NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), notes)
+    return Plate(
+        NAME, TITLE, PAPER, MEANING, text, numbers, lambda theme: _draw(numbers, theme), crowd(TITLE, runs) + notes
+    )
 
 
 def _words(run: str, curves: dict[str, list[float]]) -> str:

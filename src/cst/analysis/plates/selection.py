@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cst.analysis.drawing import LINES, Theme, panels, sheet, short
+from cst.analysis.drawing import Theme, legend, line, panels, sheet, short
 from cst.analysis.plates.contract import Absent, Plate, lack, note
 from cst.analysis.roc import Roc, criteria, roc
 from cst.analysis.shares import rounded
@@ -69,8 +69,7 @@ def _draw(numbers: dict[str, Any], theme: Theme) -> Figure:
             style = place if several else number
             panel.plot(
                 *(curve["false_positive_rate"], curve["true_positive_rate"]),
-                color=theme.colour(style),
-                linestyle=LINES[style % len(LINES)],
+                **line(theme, style),
                 label=f"{short(run) if several else criterion}, AUC {curve['auc']:.2f}",
             )
             panel.set_title(criterion.capitalize() if several else short(run))
@@ -78,5 +77,5 @@ def _draw(numbers: dict[str, Any], theme: Theme) -> Figure:
         panel.plot([0, 1], [0, 1], color=theme.ink, linewidth=0.7, linestyle=":", zorder=0)
         panel.set(xlabel="false positives: wrong ones kept", ylabel="true positives: right ones kept")
         panel.set_box_aspect(1)
-        panel.legend(loc="lower right")
+        legend(panel, "lower right")
     return figure

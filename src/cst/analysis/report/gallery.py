@@ -146,8 +146,8 @@ def _face(domain: Any, position: int, name: str) -> Html | None:
     kind = KINDS[domain.kind]
     try:
         picture = kind.thumbnail(domain.items[position], SIDE)
-    except (OSError, ValueError):  # a file that is gone since
-        return tag("p", "This file cannot be read any more.", class_="excerpt")
+    except (OSError, ValueError, TypeError):  # a file that is gone since, or an array that is no picture
+        return tag("p", "This sample cannot be shown.", class_="excerpt")
     if picture is not None:
         alt = f"Target sample {domain.names[position]}, predicted {name}"
         return tag("img", src=_inline(picture), alt=alt, width=picture.width, height=picture.height)
