@@ -83,11 +83,19 @@ def test_the_page_of_a_run_with_labels(labelled, tmp_path, cst):
     assert all(attributes["alt"] for attributes in page.of("img"))
     assert len(page.of("figure")) == 7
     assert len(page.of("source")) == 7
-    assert "There is no verdict." in page.text
     assert "source + cycle + tsallis" in page.text
     assert "Confusion matrix" in page.text
     assert "cst train --config" in page.text
     assert len(page.source) < 3_000_000
+
+
+def test_a_run_of_an_earlier_version_has_no_verdict(labelled, tmp_path, cst):
+    run = shutil.copytree(labelled, tmp_path / "run")
+    result = json.loads((run / "result.json").read_text())
+    del result["verdict"]
+    (run / "result.json").write_text(json.dumps(result))
+    page, _, _ = report(cst, run, tmp_path / "r.html")
+    assert "There is no verdict." in page.text
 
 
 def test_the_verdict_and_its_evidence(labelled, tmp_path, cst):

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from cst.analysis.snapshots import AFTER, BEFORE, Snapshot, snapshot
 from cst.config.options import IN_MEMORY, config_from, load_options
 from cst.data.labels import UNKNOWN
+from cst.engine import snapshots
 from cst.engine.metrics import distribution
 from cst.engine.run import Run
+from cst.engine.snapshots import AFTER, BEFORE, Snapshot
 from cst.selection import Outputs
 from cst.spelling import printable
 
@@ -156,12 +157,12 @@ class Subject:
     @cached_property
     def before(self) -> Snapshot | None:
         """What the model made of some samples when its warm-up on the source ended."""
-        return snapshot(self.run.folder, BEFORE)
+        return snapshots.load(self.run.folder, BEFORE)
 
     @cached_property
     def after(self) -> Snapshot | None:
         """What the finished model makes of the same samples."""
-        return snapshot(self.run.folder, AFTER)
+        return snapshots.load(self.run.folder, AFTER)
 
     @cached_property
     def features(self) -> tuple[Tensor, Tensor] | None:
