@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
                     "accuracy": record["oracle"]["accuracy"],
                     "scores": record["scores"],
                     "shares": record["pseudo_label_distribution"],
+                    "changed": record.get("changed_share", 0.0),
                 }
                 for record in history
                 if "scores" in record
@@ -97,7 +98,7 @@ def table(file: Path) -> None:
     tasks: dict[str, list[dict]] = {}
     for line in lines:
         tasks.setdefault(line["task"], []).append(line)
-    tasks = {name: runs for name, runs in tasks.items() if len(runs) >= len(METHODS)}
+    tasks = {name: runs for name, runs in tasks.items() if len(runs) >= 6}
     names = [n for n in lines[0]["checkpoints"][0]["scores"] if all(n in r["checkpoints"][0]["scores"] for r in lines)]
     single = {(name,) for name in names}
     pairs = {(a, b) for i, a in enumerate(names) for b in names[i + 1 :]}

@@ -153,6 +153,7 @@ METRICS = {
         Metric("batch_target_head_error", "target head's error on source, in batches of the epoch", better="down"),
         Metric("first_agreement", "target with one label under both domains' statistics, after the warm-up"),
         Metric("first_confidence", "mean probability of predictions on the target, after the warm-up"),
+        Metric("changed_share", "target with another label than when the warm-up ended"),
         Metric("alpha", "selected alpha", unit=""),
         Metric("fixmatch_share", "share of the target above FixMatch's threshold"),
         Metric("labelled_share", "share of the target with a pseudo-label"),

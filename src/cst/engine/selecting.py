@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cst.engine.snapshots import look
-from cst.selection import scores
+from cst.functional import pseudo_labels
+from cst.selection import changed_share, scores
 
 if TYPE_CHECKING:
     from cst.engine.run import Run
@@ -32,12 +33,15 @@ class Selecting:
         record = history[-1]
         if not training.objective.is_adapted(record["epoch"]):
             return
-        present = scores(look(training).outputs)
+        outputs = look(training).outputs
+        present = scores(outputs)
         if self.name not in present:
             raise ValueError(
                 f"select={self.name} needs views or mixtures of the inputs, which these have not: choose another."
             )
         record["scores"] = {name: round(score, 6) for name, score in present.items()}
+        if before := training.objective.signs:
+            record["changed_share"] = changed_share(before["labels"], pseudo_labels(outputs.target_logits).tolist())
         if self.best(history) == record["epoch"]:
             weights = training.model.state_dict()
             if self.run:

@@ -5,7 +5,7 @@ from cst.selection.choice import Choice, choose
 from cst.selection.density_ratio import density_ratio
 from cst.selection.outputs import Mixed, Outputs
 from cst.selection.round_trip import cycle_accuracy
-from cst.selection.signs import collapse, signs
+from cst.selection.signs import changed_share, collapse, signs
 from cst.selection.structure import nearest_source_agreement, soft_neighbourhood_density
 from cst.selection.validators import VALIDATORS, Validator, find_validator, ranked, scores
 from cst.selection.verdict import Verdict, judge
@@ -22,6 +22,7 @@ __all__ = [
     "balance",
     "batch_nuclear_norm",
     "certainty",
+    "changed_share",
     "choose",
     "class_confusion",
     "collapse",

@@ -36,6 +36,15 @@ def signs(outputs: Outputs) -> dict[str, Any]:
     }
 
 
+def changed_share(before: Sequence[int], after: Sequence[int]) -> float:
+    """The share of samples whose label is another one than before.
+
+    >>> changed_share([0, 1, 2, 2], [0, 1, 2, 1])
+    0.25
+    """
+    return sum(first != second for first, second in zip(before, after, strict=True)) / len(before)
+
+
 def spread_over(shares: Sequence[float]) -> float:
     """Over how many classes predictions are spread: the exponential of the shares' entropy, 1 to K.
 
