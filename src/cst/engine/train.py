@@ -104,12 +104,18 @@ def look_after_adapting(
     training: Training, run: Run | None, history: list[dict[str, Any]]
 ) -> tuple[dict[str, Any], Verdict]:
     """What can be seen of the finished model without labels, beside what was seen before adapting; and the verdict."""
-    snapshot = look(training)
+    snapshot, before, last = look(training), training.objective.signs, history[-1]
     after = signs(snapshot.outputs)
-    earlier = (run.result or {}) if run else {}  # of a finished run that is resumed
-    before = training.objective.signs or earlier.get("signs", {}).get("before", {})
+    verdict = judge(before, after, training.task.classes, bool(last.get("held")), last["loss"]["total"])
     if run:
         save(run.folder, AFTER, snapshot)
-    last = history[-1]
-    verdict = judge(before, after, training.task.classes, bool(last.get("held")), last["loss"]["total"])
-    return {"before": before, "after": after}, verdict
+    seen = {"before": without_labels(before), "after": without_labels(after)}
+    finished = run.result if run else None
+    if finished and "verdict" in finished and not before:  # resumed: what was seen before adapting lies behind
+        return finished["signs"], Verdict(**finished["verdict"])
+    return seen, verdict
+
+
+def without_labels(seen: dict[str, Any]) -> dict[str, Any]:
+    """Signs as a file keeps them: labels of single samples are in the snapshot."""
+    return {name: value for name, value in seen.items() if name != "labels"}

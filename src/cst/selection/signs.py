@@ -81,5 +81,6 @@ def never_predicted(shares: Sequence[float], classes: Sequence[Any]) -> str:
     absent = [str(name) for name, share in zip(classes, shares, strict=True) if share == 0]
     if not absent:
         return ""
-    named = ", ".join(f"'{name}'" for name in absent[:NAMED]) + (", ..." if len(absent) > NAMED else "")
+    more = f" and {len(absent) - NAMED} more" if len(absent) > NAMED else ""
+    named = ", ".join(f"'{name}'" for name in absent[:NAMED]) + more
     return f"{len(absent)} of {len(shares)} classes {'is' if len(absent) == 1 else 'are'} never predicted: {named}."

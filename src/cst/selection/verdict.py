@@ -6,10 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cst.selection.signs import collapse, never_predicted
+from cst.selection.signs import changed_share, collapse, never_predicted, spread_over
 from cst.selection.validators import VALIDATORS
 
 ADAPTED, UNCLEAR, HARMED, COLLAPSED = WORDS = ("adapted", "no clear gain", "harmed", "collapsed")
+
+# Limits, found on the deciding half of the battery (docs/results/selection.md).
+NARROWER = 0.75
+"""Of the classes that predictions were spread over: below it rare classes are given up."""
+MOVED, ONE_WAY = 0.09, 0.75
+"""A shift of the classes' shares that counts, and the part of all changed labels from which on it goes one way."""
+LESS_SURE = -0.03
+"""A change of class confusion with which predictions on the target have come to confuse classes."""
+TOUCHED = 0.02
+"""The share of the target that must have got another label."""
+FIRMER = 0.015
+"""By how much more mixtures, or views, must keep their label."""
 UNLEARNED = 0.5
 """Error on the source from which on it counts as not learned."""
 HUGE = 100.0
@@ -28,13 +40,13 @@ class Verdict:
     """
 
     word: str
-    sentences: tuple[str, ...]
+    sentences: Sequence[str]
     evidence: Mapping[str, Mapping[str, Any]]
     reliability: str = ""
 
     def record(self) -> dict[str, Any]:
         """Plain values for a file."""
-        return asdict(self) | {"sentences": list(self.sentences)}
+        return asdict(self)
 
 
 def judge(
@@ -52,13 +64,72 @@ def judge(
         classes: their names.
         held: whether the run stayed with the source.
         loss: the last epoch's mean.
+
+    >>> scores = {"source-accuracy": 1.0, "class-confusion": -0.5, "mixval": 0.6}
+    >>> before = {"scores": scores, "shares": [0.5, 0.5], "labels": [0, 0, 1, 1], "heads_agree": 0.9}
+    >>> firmer = {**before, "scores": {**scores, "class-confusion": -0.1, "mixval": 0.7}, "labels": [0, 1, 0, 1]}
+    >>> judge(before, firmer, ["ant", "bee"]).word
+    'adapted'
     """
     remarks = _remarks(after, classes, loss)
     evidence = _evidence(before, after)
-    gathered = collapse(before["shares"], after["shares"], classes) if before else ""
-    if gathered or max(after["shares"]) == 1.0:
-        return Verdict(COLLAPSED, (*filter(None, [gathered]), *remarks), evidence)
-    return Verdict(UNCLEAR, remarks, evidence)
+    if max(after["shares"]) == 1.0:
+        return Verdict(COLLAPSED, remarks, evidence, RELIABILITY[COLLAPSED])
+    if held:
+        return Verdict(UNCLEAR, ("The run stayed with the source.", *remarks), evidence)
+    if not before:
+        return Verdict(UNCLEAR, ("There is no source model of the same run to compare with.", *remarks), evidence)
+    word, reason = _word(before, after, classes)
+    return Verdict(word, (reason, *remarks), evidence, RELIABILITY[word])
+
+
+def _word(before: Mapping[str, Any], after: Mapping[str, Any], classes: Sequence[Any]) -> tuple[str, str]:
+    """One of `WORDS`, and the sentence that it rests on; signs of harm come first."""
+    if sentence := collapse(before["shares"], after["shares"], classes):
+        return COLLAPSED, sentence
+    spread = [spread_over(signs["shares"]) for signs in (before, after)]
+    if spread[1] < NARROWER * spread[0]:
+        return HARMED, f"Predictions are spread over {spread[1]:.1f} classes instead of {spread[0]:.1f}."
+    changed = changed_share(before["labels"], after["labels"])
+    moved = sum(abs(one - other) for one, other in zip(before["shares"], after["shares"], strict=True)) / 2
+    if moved >= MOVED and moved >= ONE_WAY * changed:
+        return HARMED, (
+            f"{_percent(changed)} of the target have another label than the source model gave, and {_percent(moved)} "
+            "went the same way, from some classes to others: that is rarely right."
+        )
+    confusion = _change(before, after, "class-confusion") or 0.0
+    if confusion <= LESS_SURE and changed >= -LESS_SURE:
+        return HARMED, (
+            f"{_percent(changed)} of the target have another label than the source model gave, and predictions confuse "
+            f"classes more than before (by {-confusion:.2f})."
+        )
+    name = "mixval" if _change(before, after, "mixval") is not None else "view-agreement"
+    firmer = _change(before, after, name)
+    what = "mixtures of two samples" if name == "mixval" else "other views of samples"
+    if changed < TOUCHED:
+        return UNCLEAR, f"{_percent(changed)} of the target have another label than the source model gave."
+    if firmer is None or firmer < FIRMER or confusion <= 0:
+        kept = "" if firmer is None else f", and {what} do not keep their label more often ({_signed(firmer)})"
+        return UNCLEAR, f"{_percent(changed)} of the target have another label than the source model gave{kept}."
+    return ADAPTED, (
+        f"{_percent(changed)} of the target have another label than the source model gave, {what} keep their label "
+        f"more often ({_signed(firmer)}), and classes are confused less ({_signed(confusion)})."
+    )
+
+
+def _change(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> float | None:
+    """By how much a score has risen, where there is one."""
+    if name not in before["scores"] or name not in after["scores"]:
+        return None
+    return float(after["scores"][name] - before["scores"][name])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _signed(change: float) -> str:
+    return f"{change:+.2f}"
 
 
 def _remarks(after: Mapping[str, Any], classes: Sequence[Any], loss: float) -> tuple[str, ...]:
@@ -70,15 +141,32 @@ def _remarks(after: Mapping[str, Any], classes: Sequence[Any], loss: float) -> t
         remarks.append(sentence)
     error = 1 - after["scores"]["source-accuracy"]
     if error > UNLEARNED:
-        remarks.append(f"The source was not learned: {100 * error:.0f} % of its own samples are labelled wrongly.")
+        remarks.append(f"The source was not learned: {_percent(error)} of its samples are labelled wrongly.")
     if loss > HUGE:
         remarks.append(f"The loss of the last epoch is {loss:,.0f}: lower the learning rate (lr=).")
     return tuple(remarks)
 
 
 def _evidence(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Every sign for people: before, after."""
     earlier = before.get("scores", {})
-    return {
+    signs = {
         name: {"label": VALIDATORS[name].summary, "before": earlier.get(name), "after": score}
         for name, score in after["scores"].items()
+        if name in VALIDATORS
     }
+    signs["heads"] = {
+        "label": "Do the source head and the target head say the same of the target?",
+        "before": before.get("heads_agree"),
+        "after": after["heads_agree"],
+    }
+    signs["classes"] = {
+        "label": "Over how many classes are predictions on the target spread?",
+        "before": round(spread_over(before["shares"]), 2) if before else None,
+        "after": round(spread_over(after["shares"]), 2),
+    }
+    return signs
+
+
+RELIABILITY: dict[str, str] = dict.fromkeys(WORDS, "")
+"""How often each word was right in the study, on tasks that had no part in finding the limits."""
