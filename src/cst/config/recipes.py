@@ -80,15 +80,14 @@ RECIPES: dict[str, dict[str, Any]] = {
         "optimizer": "adamw",
         "lr": 1e-3,
         "batch_size": 64,
-        "steps_per_epoch": 114,
-        "epochs": 40,
+        # SVHN is learned slowly: after a third of these steps fours and nines are still taken for each other.
+        "steps_per_epoch": 300,
+        "epochs": 30,
         "schedule": "cosine",
-        "warmup_epochs": 14,
-        "ramp_epochs": 8,
+        "warmup_epochs": 10,
+        "ramp_epochs": 5,
         "standardize": "image",
         "augment": "mild",
-        # The squared loss summed over the ten classes instead of averaged.
-        "weight": {"cycle": 10},
     },
 }
 """Settings that fill in what the user left open, by name."""
