@@ -21,7 +21,7 @@ SHORT = {"epochs": 5, "steps_per_epoch": 6, "batch_size": 32, "warmup_epochs": 2
 
 
 def test_every_validator_can_select():
-    assert set(get_args(Select)) == {"last", *VALIDATORS}
+    assert set(get_args(Select)) == {"last", "verdict", *VALIDATORS}
 
 
 class Weights(Callback):
@@ -187,3 +187,49 @@ def test_outputs_of_other_lengths_are_refused():
         Outputs(one, labels, one, one, one[:2])
     with pytest.raises(ValueError, match="different numbers of classes"):
         Outputs(one, labels, one, one, one[:, :2])
+
+
+class TestVerdict:
+    """`--select verdict` goes back to the source model where the signs are bad, and only there."""
+
+    @pytest.fixture
+    def judged(self, monkeypatch):
+        from cst.engine import train
+        from cst.selection import Verdict
+
+        def make(word):
+            monkeypatch.setattr(train, "judge", lambda *_: Verdict(word, (), {}))
+
+        return make
+
+    @pytest.mark.parametrize("warmup", [2, 1.5])
+    @pytest.mark.parametrize("folder", [True, False])
+    def test_a_harmed_model_gives_way_to_the_source_model(self, judged, shifted_blobs, tmp_path, warmup, folder):
+        source, labels, target, _ = shifted_blobs
+        place = {"out": tmp_path} if folder else {}
+        settings = {**SHORT, "warmup_epochs": warmup}
+        judged("harmed")
+        kept = cst.adapt((source, labels), target, select="verdict", **place, **settings)
+        judged("adapted")
+        last = cst.adapt((source, labels), target, select="verdict", **settings)
+        plain = cst.adapt((source, labels), target, **settings)
+        assert all(torch.equal(value, weights(last)[name]) for name, value in weights(plain).items())
+        assert any(not torch.equal(value, weights(kept)[name]) for name, value in weights(plain).items())
+        if folder:
+            run = Run(tmp_path)
+            assert run.finished["selected"] == {"by": "verdict", "epoch": warmup, "last": 5}
+            before = snapshots.load(tmp_path, "before").outputs.target_logits
+            torch.testing.assert_close(kept.view(target).logits, before, rtol=2e-3, atol=2e-3)
+            again = cst.adapt((source, labels), target, select="verdict", resume=True, **place, **settings)
+            assert all(torch.equal(value, weights(again)[name]) for name, value in weights(kept).items())
+            assert run.finished["selected"] == {"by": "verdict", "epoch": warmup, "last": 5}
+
+    def test_interrupted_it_ends_the_same(self, judged, shifted_blobs, tmp_path):
+        source, labels, target, _ = shifted_blobs
+        judged("collapsed")
+        whole = cst.adapt((source, labels), target, select="verdict", **SHORT)
+        part = {"select": "verdict", "out": tmp_path, **SHORT}
+        with pytest.raises(KeyboardInterrupt):
+            cst.adapt((source, labels), target, callbacks=[Weights(stop_after=4)], **part)
+        resumed = cst.adapt((source, labels), target, resume=True, **part)
+        assert all(torch.equal(value, weights(resumed)[name]) for name, value in weights(whole).items())

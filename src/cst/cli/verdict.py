@@ -37,10 +37,10 @@ def print_selection(result: Mapping[str, Any], history: list[dict[str, Any]]) ->
     selected = result.get("selected")
     if not selected:
         return
-    tell(f"Selected: epoch {selected['epoch']} of {selected['last']}, by {selected['by']}.")
+    tell(f"Selected: epoch {selected['epoch']:g} of {selected['last']}, by {selected['by']}.")
     judged = [record for record in history if "accuracy" in record.get("oracle", {})]
     known = {record["epoch"]: record["oracle"]["accuracy"] for record in judged}
-    if not known or "accuracy" not in result["oracle"]:
+    if selected["epoch"] not in known:  # no labels, or a warm-up that ended within an epoch
         return
     show = metric("accuracy").show
     best = max(known, key=lambda epoch: known[epoch])

@@ -28,6 +28,7 @@ Pooling = Literal["mean", "cls"]
 Resample = Literal["iid", "covariate-shift", "label-shift"]
 Select = Literal[
     "last",
+    "verdict",
     "source-accuracy",
     "cycle",
     "certainty",
@@ -42,7 +43,7 @@ Select = Literal[
     "balance",
     "mixval",
 ]
-"""The last epoch, or the validators of `cst.selection`."""
+"""The last epoch, the verdict, or the validators of `cst.selection`."""
 Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
 
 DEFAULT_TASK = "synthetic-digits"
@@ -168,8 +169,8 @@ class Config:
     """Strong views of each target image that are made once and drawn from, where lower layers are frozen and inputs are
     not augmented; 0 draws new ones in every step."""
     select: Select | None = None
-    """Which epoch's model is kept: last, or the best from the end of the warm-up on by a score that needs no label of
-    the target."""
+    """Which epoch's model is kept: last; verdict, the last one unless its signs call it harmed or collapsed, and then
+    the source model of the end of the warm-up; or the best epoch by a score. None needs a label of the target."""
     hold_out: float | None = None
     """Share of the source, of every class alike, that is not trained on but judges. Scores that ask whether the model
     is right on the source (source-accuracy, importance-weighting, dev, cycle) mean little on what it has learned by

@@ -56,7 +56,7 @@ def fit(
                     set_rate(training.optimizer, settings, step_number)
                     epochs = step_number / settings.steps_per_epoch
                     if objective.begins(epochs):
-                        look_before_adapting(training, run, callbacks)
+                        look_before_adapting(training, run, callbacks, selecting)
                     progress = objective.progress(epochs, settings.epochs)
                     step = Step(training.model, batch, objective.views, epochs, progress)
                     # Source step: L_P(theta_s, phi), the term `source`.
@@ -86,13 +86,17 @@ def fit(
     return history
 
 
-def look_before_adapting(training: Training, run: Run | None, callbacks: Sequence[Callback]) -> None:
+def look_before_adapting(
+    training: Training, run: Run | None, callbacks: Sequence[Callback], selecting: Selecting | None = None
+) -> None:
     """Keep what the source model makes of the target; where it knows nothing of it, stay with the source and say so."""
     snapshot, guard = look(training), training.settings.guard
     first = first_look(training, snapshot)
     training.objective.remember(first._asdict(), signs(snapshot.outputs))
     if run:
         save(run.folder, BEFORE, snapshot)
+    if selecting:
+        selecting.see_source_model(training)
     if first.agreement is not None and first.agreement < guard:
         training.objective.hold()
         tell_remark(callbacks, not_adapted(first.agreement, guard))

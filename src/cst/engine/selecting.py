@@ -1,4 +1,4 @@
-"""The best epoch by a score that needs no label of the target: its weights are kept while training goes on."""
+"""The epoch whose model is kept, told without labels of the target: its weights are kept while training goes on."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 from cst.engine.snapshots import look
 from cst.functional import pseudo_labels
-from cst.selection import changed_share, scores
+from cst.selection import BAD, Verdict, changed_share, scores
 
 if TYPE_CHECKING:
     from cst.engine.run import Run
     from cst.engine.setup import Training
 
-LAST = "last"
-"""What ``select`` is called where nothing is selected."""
+LAST, VERDICT = "last", "verdict"
+"""What ``select`` is called where nothing is selected, and where the verdict decides."""
+
+History = list[dict[str, Any]]
 
 
 class Selecting:
-    """Scores every epoch from the end of the warm-up on, and keeps the weights of the best.
+    """Keeps the weights of one epoch from the end of the warm-up on, in the run's folder or in memory.
 
     Args:
-        name: of the validator.
+        name: of the validator, or `VERDICT`.
         run: whose folder keeps the weights; without one they stay in memory.
     """
 
@@ -28,11 +30,20 @@ class Selecting:
         self.name, self.run = name, run
         self.weights: dict[str, Any] | None = None
 
-    def see(self, training: Training, history: list[dict[str, Any]]) -> None:
-        """Score the present weights into the last record, and keep them if no earlier epoch was better."""
-        record = history[-1]
-        if not training.objective.is_adapted(record["epoch"]):
-            return
+    def see_source_model(self, training: Training) -> None:
+        """When the warm-up ends: with the verdict this model is what may be gone back to."""
+        if self.name == VERDICT:
+            self._keep(training)
+
+    def see(self, training: Training, history: History) -> None:
+        """After an epoch: score the present weights, and keep them if they are the best so far."""
+        epoch = history[-1]["epoch"]
+        if self.name != VERDICT and training.objective.is_adapted(epoch):
+            self._score(training, history[-1])
+            if self.best(history) == epoch:
+                self._keep(training)
+
+    def _score(self, training: Training, record: dict[str, Any]) -> None:
         outputs = look(training).outputs
         present = scores(outputs)
         if self.name not in present:
@@ -42,28 +53,38 @@ class Selecting:
         record["scores"] = {name: round(score, 6) for name, score in present.items()}
         if before := training.objective.signs:
             record["changed_share"] = changed_share(before["labels"], pseudo_labels(outputs.target_logits).tolist())
-        if self.best(history) == record["epoch"]:
-            weights = training.model.state_dict()
-            if self.run:
-                self.run.save_weights(weights, self.run.selected_file)
-            else:
-                self.weights = {name: value.detach().cpu().clone() for name, value in weights.items()}
 
-    def best(self, history: list[dict[str, Any]]) -> int:
+    def _keep(self, training: Training) -> None:
+        weights = training.model.state_dict()
+        if self.run:
+            self.run.save_weights(weights, self.run.selected_file)
+        else:
+            self.weights = {name: value.detach().cpu().clone() for name, value in weights.items()}
+
+    def best(self, history: History) -> int:
         """The epoch with the highest score, the earliest of equals; the last where none has one."""
         scored = [record for record in history if "scores" in record]
         if not scored:
             return int(history[-1]["epoch"])
         return int(max(scored, key=lambda record: record["scores"][self.name])["epoch"])
 
-    def finish(self, training: Training, history: list[dict[str, Any]]) -> dict[str, Any]:
-        """Give the model the weights of the best epoch, keep the last ones beside them, and say which it was."""
-        epoch = self.best(history)
-        finished = self.run is not None and not self.run.selected_file.is_file()  # its model is the selected one
-        if epoch != history[-1]["epoch"] and not finished:
+    def finish(self, training: Training, history: History, verdict: Verdict | None = None) -> dict[str, Any]:
+        """Give the model the weights of the kept epoch, keep the last ones beside them, and say which it was.
+
+        With `VERDICT` only where it is a bad one; the last epoch is kept otherwise.
+        """
+        last = history[-1]["epoch"]
+        if self.run and not self.run.selected_file.is_file() and self.run.result:  # resumed: its model is selected
+            return dict(self.run.result["selected"])
+        if self.name == VERDICT:
+            goes_back = verdict is not None and verdict.word in BAD
+            epoch = training.objective.warm_until if goes_back else last
+        else:
+            epoch = self.best(history)
+        if epoch != last:
             if self.run:
                 self.run.save_weights(training.model.state_dict(), self.run.last_file)
                 self.weights = self.run.load_weights(self.run.selected_file)
             assert self.weights is not None
             training.model.load_state_dict(self.weights)
-        return {"by": self.name, "epoch": epoch, "last": history[-1]["epoch"]}
+        return {"by": self.name, "epoch": epoch, "last": last}

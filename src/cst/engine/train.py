@@ -20,7 +20,7 @@ from cst.engine.evaluation import evaluate
 from cst.engine.first_look import not_adapted
 from cst.engine.loop import finite, fit
 from cst.engine.run import Run
-from cst.engine.selecting import LAST, Selecting
+from cst.engine.selecting import LAST, VERDICT, Selecting
 from cst.engine.setup import Training, quick_note, set_up, settle
 from cst.engine.snapshots import AFTER, look, save
 from cst.engine.warm_start import WarmStart
@@ -79,15 +79,19 @@ def train(
         try:
             selecting = Selecting(settings.select, run) if settings.select != LAST else None
             history = fit(training, run, watching, selecting, warm)
-            selected = {"selected": selecting.finish(training, history)} if selecting else {}
         finally:
             for callback in watching:
                 callback.on_end()
         if history[-1].get("held"):
             tell(not_adapted(history[-1]["first_agreement"], settings.guard))
+        selected: dict[str, Any] = {}
         with finite(training, settings.epochs - 1):
-            calibrate(training, history[-1])
+            if selecting and settings.select != VERDICT:
+                selected = {"selected": selecting.finish(training, history)}
             seen, verdict = look_after_adapting(training, run, history)
+            if selecting and settings.select == VERDICT:
+                selected = {"selected": selecting.finish(training, history, verdict)}
+            calibrate(training, history[-1])
         adapted = Adapted(training.model, settings, history, config.workers, verdict)
         if run:
             with finite(training, settings.epochs - 1):

@@ -11,6 +11,8 @@ from cst.selection.validators import VALIDATORS
 
 ADAPTED, UNCLEAR, HARMED, COLLAPSED = WORDS = ("adapted", "no clear gain", "harmed", "collapsed")
 
+BAD = (HARMED, COLLAPSED)
+
 # Limits, found on the deciding half of the battery (docs/results/selection.md).
 NARROWER = 0.75
 """Of the classes that predictions were spread over: below it rare classes are given up."""
