@@ -81,8 +81,8 @@ AUTO = Method(
     summary="Trains several methods from one warm start and chooses by scores that need no target label.",
 )
 """No method of its own: `cst.engine.auto` trains `CANDIDATES`."""
-CANDIDATES = ("cst", "source-only", "mcc", "cdan")
-"""What it trains, the one whose warm-up the others share first."""
+CANDIDATES = ("cst", "mcc", "cdan", "source-only")
+"""What it trains, the strongest on average first; the others share its warm-up."""
 
 CATALOGUE = {
     method.name: method

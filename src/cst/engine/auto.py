@@ -65,7 +65,10 @@ def train_or_choose(
                 callback.on_remark(f"Candidate {number} of {len(CANDIDATES)}: {name}.")
             trained[name] = _train_one(task, complete, name, module, candidates, callbacks)
         results = {name: Run(candidates / name).finished for name in CANDIDATES}
-        choice = choose({name: result["signs"] for name, result in results.items()})
+        choice = choose(
+            {name: result["verdict"]["word"] for name, result in results.items()},
+            {name: result["signs"]["after"]["scores"] for name, result in results.items()},
+        )
         tell(f"Chosen: {choice.name}. {choice.why}")
         if run:
             _take_over(run, Run(candidates / choice.name), settings, trained[choice.name], choice.record())
