@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from cst.bench.battery import DECIDING, REPORTING
+from cst.selection.verdict import BAD, WORDS, judge
 
 METHODS = (
     *("source-only", "cst", "mcc", "cdan", "mdd", "dann"),
@@ -38,8 +39,12 @@ def main() -> None:
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--hold-out", type=float, default=0.1)
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()
-    table(arguments.out) if arguments.table else run(arguments)
+    if arguments.table:
+        table(arguments.out, arguments.figure)
+    else:
+        run(arguments)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -89,80 +94,133 @@ def run(arguments: argparse.Namespace) -> None:
             print(task, method, round(100 * history[-1]["oracle"]["accuracy"], 1), line["cpu_seconds"], flush=True)
 
 
-def table(file: Path) -> None:
-    """Rank correlation and regret of each validator, and of means of ranks of two and three of them."""
-    import numpy as np
-    from scipy.stats import rankdata, spearmanr
-
+def table(file: Path, figure: Path | None) -> None:
+    """What docs/results/selection.md has, as Markdown."""
     lines = [json.loads(line) for line in file.open()]
-    tasks: dict[str, list[dict]] = {}
-    for line in lines:
-        tasks.setdefault(line["task"], []).append(line)
-    tasks = {name: runs for name, runs in tasks.items() if len(runs) >= 6}
-    names = [n for n in lines[0]["checkpoints"][0]["scores"] if all(n in r["checkpoints"][0]["scores"] for r in lines)]
-    single = {(name,) for name in names}
-    pairs = {(a, b) for i, a in enumerate(names) for b in names[i + 1 :]}
-    triples = {
-        (a, b, c) for i, a in enumerate(names) for j, b in enumerate(names[i + 1 :], i + 1) for c in names[j + 1 :]
+    counts = {task: sum(line["task"] == task for line in lines) for task in {line["task"] for line in lines}}
+    lines = [line for line in lines if counts[line["task"]] == len(METHODS)]
+    names = list(lines[0]["checkpoints"][0]["scores"])
+    tasks = {half: sorted({r["task"] for r in lines if r["half"] == half}) for half in HALVES}
+    checkpoints = sum(len(line["checkpoints"]) for line in lines)
+    print(f"{len(lines)} runs, {checkpoints} checkpoints;", *(f"{half}: {', '.join(tasks[half])}." for half in HALVES))
+
+    rows = {name: [figures_of(name, lines, half) for half in HALVES] for name in names}
+    print("\n| score | correlation | best of all checkpoints, regret | best epoch of a run, regret |")
+    print("| --- | ---: | ---: | ---: |")
+    for name in sorted(rows, key=lambda name: rows[name][0]["epoch"][0]):
+        cells = [" / ".join(row[key] for row in map(shown, rows[name])) for key in ("correlation", "all", "epoch")]
+        print(f"| `{name}` | {' | '.join(cells)} |")
+    for rule in ("last", "verdict"):
+        cells = " / ".join(spread(regrets(lines, half, rule)) for half in HALVES)
+        print(f"| `--select {rule}` | | | {cells} |")
+
+    print("\n| verdict | runs | gained half a point or more | lost a point or more | median change |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for half in HALVES:
+        for word in WORDS:
+            gains = [gain(line) for line in lines if line["half"] == half and verdict(line) == word]
+            if gains:
+                better, worse = sum(g >= 0.5 for g in gains), sum(g <= -1 for g in gains)
+                middle = sorted(gains)[len(gains) // 2]
+                print(f"| {word}, {half} | {len(gains)} | {better} | {worse} | {middle:+.1f} |")
+    if figure:
+        draw(rows, figure)
+
+
+HALVES = ("deciding", "reporting")
+JUDGED = tuple(method for method in METHODS if method not in ("source-only", "cst-literal"))
+"""Methods with a source model of the same run to compare with."""
+
+
+def figures_of(name: str, lines: list[dict], half: str) -> dict[str, tuple[float, float]]:
+    """Mean and worst over tasks, or over runs, of one score on one half."""
+    from scipy.stats import spearmanr
+
+    correlations, over_all = [], []
+    for task in sorted({line["task"] for line in lines if line["half"] == half}):
+        points = [c for line in lines if line["task"] == task for c in line["checkpoints"]]
+        accuracy, score = [c["accuracy"] for c in points], [c["scores"][name] for c in points]
+        correlation = float(spearmanr(score, accuracy).statistic) if len(set(score)) > 1 else 0.0
+        best = [a for a, s in zip(accuracy, score, strict=True) if s == max(score)]
+        correlations.append(correlation)
+        over_all.append(100 * (max(accuracy) - sum(best) / len(best)))
+    epochs = regrets(lines, half, name)
+    return {
+        "correlation": (sum(correlations) / len(correlations), min(correlations)),
+        "all": (sum(over_all) / len(over_all), max(over_all)),
+        "epoch": (sum(epochs) / len(epochs), max(epochs)),
     }
-    figures: dict[tuple[str, ...], dict[str, list[float]]] = {}
-    for task, runs in tasks.items():
-        half = HALF[task]
-        checkpoints = [c for r in runs for c in r["checkpoints"]]
-        accuracy = np.array([c["accuracy"] for c in checkpoints])
-        ranks = {n: rankdata([c["scores"][n] for c in checkpoints]) for n in names}
-        finals = [r["checkpoints"][-1] for r in runs]
-        final_accuracy = np.array([c["accuracy"] for c in finals])
-        final_ranks = {n: rankdata([round(c["scores"][n], 4) for c in finals]) for n in names}
-        for members in single | pairs | triples:
-            score = sum(ranks[n] for n in members)
-            kept = figures.setdefault(members, {})
-            row = kept.setdefault(half, [])
-            correlation = spearmanr(score, accuracy).statistic
-            final = sum(final_ranks[n] for n in members)
-            among = final_accuracy[final >= final.max() - 1e-9].mean()
-            row.append(
-                (
-                    0.0 if np.isnan(correlation) else correlation,
-                    100 * (accuracy.max() - accuracy[score >= score.max() - 1e-9].mean()),
-                    100 * (final_accuracy.max() - among),
-                )
-            )
-    count = {half: sum(HALF[t] == half for t in tasks) for half in ("deciding", "reporting")}
-    print(count, "tasks;", sum(len(r["checkpoints"]) for runs in tasks.values() for r in runs), "checkpoints")
 
-    def show(members: tuple[str, ...]) -> None:
-        cells = []
-        for half in ("deciding", "reporting"):
-            rows = np.array(figures[members].get(half, [(0, 0, 0)]))
-            cells.append(
-                f"{rows[:, 0].mean():.2f}  {rows[:, 1].mean():5.1f} {rows[:, 1].max():5.1f}  "
-                f"{rows[:, 2].mean():5.1f} {rows[:, 2].max():5.1f}"
-            )
-        print(f"{' + '.join(members):60s} | " + " | ".join(cells))
 
-    print("half: correlation, regret over all checkpoints mean worst, over last epochs mean worst")
-    for members in sorted(single):
-        show(members)
-    for group in (pairs, triples):
-        best = sorted(group, key=lambda m: np.array(figures[m]["deciding"])[:, 2].mean())[:12]
-        for members in best:
-            show(members)
-    last = {}
-    for half in ("deciding", "reporting"):
-        for method in METHODS:
-            rows = []
-            for task, runs in tasks.items():
-                if HALF[task] != half:
-                    continue
-                finals = {r["method"]: r["checkpoints"][-1]["accuracy"] for r in runs}
-                rows.append(100 * (max(finals.values()) - finals[method]))
-            last[half, method] = rows
-    for method in METHODS:
-        print(
-            f"always {method:20s}",
-            *(f"{np.mean(last[h, method]):5.1f} {np.max(last[h, method]):5.1f}" for h in count if last[h, method]),
-        )
+def regrets(lines: list[dict], half: str, rule: str) -> list[float]:
+    """Points lost against the best epoch of each run, of methods that have a source model to go back to."""
+    losses = []
+    for line in lines:
+        if line["half"] != half or line["method"] not in JUDGED:
+            continue
+        points = line["checkpoints"]
+        if rule in ("last", "verdict"):
+            goes_back = rule == "verdict" and verdict(line) in BAD
+            chosen = points[0] if goes_back else points[-1]
+        else:
+            chosen = max(points, key=lambda point: point["scores"][rule])
+        losses.append(100 * (max(p["accuracy"] for p in points) - chosen["accuracy"]))
+    return losses
+
+
+def verdict(line: dict) -> str:
+    """Of a run, from its first checkpoint, the source model, and its last."""
+    if line["method"] not in JUDGED:
+        return ""
+    first, last = line["checkpoints"][0], line["checkpoints"][-1]
+    changed = round(1000 * last["changed"])
+    before, after = (
+        {"scores": point["scores"], "shares": point["shares"], "labels": labels, "heads_agree": 1.0}
+        for point, labels in ((first, [0] * 1000), (last, [1] * changed + [0] * (1000 - changed)))
+    )
+    return judge(before, after, range(len(first["shares"])), line["held"]).word
+
+
+def gain(line: dict) -> float:
+    """Points by which the last epoch is above the source model."""
+    return 100 * (line["checkpoints"][-1]["accuracy"] - line["checkpoints"][0]["accuracy"])
+
+
+def shown(row: dict[str, tuple[float, float]]) -> dict[str, str]:
+    return {
+        "correlation": f"{row['correlation'][0]:+.2f}",
+        **{key: f"{row[key][0]:.1f}, at most {row[key][1]:.1f}" for key in ("all", "epoch")},
+    }
+
+
+def spread(losses: list[float]) -> str:
+    return f"{sum(losses) / len(losses):.1f}, at most {max(losses):.1f}"
+
+
+def draw(rows: dict[str, list[dict]], file: Path) -> None:
+    """Mean regret of each score, both halves, with the worst as a mark."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    order = sorted(rows, key=lambda name: rows[name][0]["all"][0])
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True)
+    titles = ("best of all methods' checkpoints", "best epoch of one run")
+    for axis, key, title in zip(axes, ("all", "epoch"), titles, strict=True):
+        for place, (half, colour) in enumerate(zip(HALVES, ("#0072b2", "#d55e00"), strict=True)):
+            heights = [rows[name][place][key] for name in order]
+            at = [i + 0.38 * place - 0.19 for i in range(len(order))]
+            axis.barh(at, [mean for mean, _ in heights], 0.36, color=colour, label=f"{half}, mean")
+            axis.plot([worst for _, worst in heights], at, "|", color=colour, markersize=9, label=f"{half}, worst")
+        axis.set_title(title, loc="left")
+        axis.set_xlabel("points lost against the best by labels")
+        axis.set_yticks(range(len(order)), order)
+        axis.grid(axis="x", alpha=0.3)
+    axes[0].invert_yaxis()
+    axes[1].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(file, dpi=110)
 
 
 if __name__ == "__main__":
