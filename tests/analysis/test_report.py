@@ -103,11 +103,11 @@ def test_the_verdict_and_its_evidence(labelled, tmp_path, cst):
     result = json.loads((run / "result.json").read_text())
     evidence = {"risk": {"label": f"cycle risk {NASTY}", "before": 0.25, "after": 0.5}}
     verdict = {"word": "harmed", "sentences": ["Four signs of five fell."], "evidence": evidence}
-    scores = {"before": {"entropy": 0.5}, "after": {"entropy": 0.1, "new": 2.0}}
-    result |= {"verdict": {**verdict, "reliability": "It was right in 9 of 10 runs."}, "scores": scores}
+    auto = {"name": "mcc", "why": "Verdicts: adapted: mcc."}
+    result |= {"verdict": {**verdict, "reliability": "It was right in 9 of 10 runs."}, "auto": auto}
     (run / "result.json").write_text(json.dumps(result))
     page, _, _ = report(cst, run, tmp_path / "r.html")
-    for words in ("Harmed", "Four signs of five fell.", "0.25 0.5 +0.25", "It was right in 9 of 10", "0.5 0.1 -0.4"):
+    for words in ("Harmed", "Four signs of five fell.", "0.25 0.5 +0.25", "It was right in 9 of 10", "source + mcc"):
         assert words in page.text
     assert NASTY in page.text
     (run / "result.json").write_text(json.dumps({**result, "verdict": {"word": "collapsed"}}))

@@ -37,6 +37,7 @@ def test_what_cannot_be_compared_is_refused(cst, mistake, two_runs, tmp_path):
     assert "Name at least two runs" in mistake("compare", two_runs[0])
     assert cst("train", *SHORT, "--task", "tables:wine-rescaled", "--out", tmp_path / "wine")[0] == 0
     assert "compare runs on the same" in mistake("compare", two_runs[0], tmp_path / "wine")
+    assert "named twice" in mistake("compare", two_runs[0], two_runs[0])
     assert "is not a run" in mistake("compare", two_runs[0], tmp_path)
     assert "choose another" in mistake("compare", *two_runs, "--json", two_runs[0] / "model.json")
 
@@ -113,6 +114,49 @@ class TestAuto:
         assert (whole.predict_proba(target) == resumed.predict_proba(target)).all()
         assert Run(tmp_path / "whole").finished["auto"] == Run(tmp_path / "part").finished["auto"]
 
+    @pytest.mark.filterwarnings("ignore:Chosen")
+    def test_candidates_may_select_an_epoch(self, shifted_blobs, tmp_path):
+        source, labels, target, _ = shifted_blobs
+        package.adapt((source, labels), target, "auto", select="snd", out=tmp_path, **self.OPTIONS)
+        for name in CANDIDATES:
+            run = Run(tmp_path / FOLDER / name)
+            selected = run.finished["selected"]["epoch"]
+            scores = {r["epoch"]: r["scores"]["snd"] for r in run.history() if "scores" in r}
+            assert scores[selected] == max(scores.values())
+
+    @pytest.mark.filterwarnings("ignore:Chosen")
+    def test_killed_while_the_chosen_one_is_taken_over_it_goes_on(self, shifted_blobs, tmp_path, monkeypatch):
+        source, labels, target, _ = shifted_blobs
+        part = {"out": tmp_path, **self.OPTIONS}
+        with monkeypatch.context() as patch:
+            patch.setattr("shutil.copyfile", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                package.adapt((source, labels), target, "auto", **part)
+        assert Run(tmp_path).settings.method == "auto"
+        adapted = package.adapt((source, labels), target, "auto", resume=True, **part)
+        assert Run(tmp_path).finished["auto"]["name"] == adapted.choice.name
+        with pytest.raises(ValueError, match="holds a run, which saving would replace"):
+            adapted.save(tmp_path)
+
+    def test_without_a_warm_up_there_is_nothing_to_compare_with(self, shifted_blobs, tmp_path):
+        source, labels, target, _ = shifted_blobs
+        with pytest.raises(ValueError, match="method=auto compares with a source model"):
+            package.adapt((source, labels), target, "auto", out=tmp_path / "run", epochs=2)
+        assert not (tmp_path / "run").exists()
+
+    @pytest.mark.filterwarnings("ignore")
+    def test_a_recipes_weights_concern_their_terms_only(self, tmp_path):
+        import numpy as np
+
+        random = np.random.default_rng(0)
+        images, labels = random.random((24, 3, 32, 32)).astype("float32"), [0, 1] * 12
+        short = {**self.OPTIONS, "batch_size": 8, "steps_per_epoch": 1, "backbone": "cnn", "image_size": None}
+        recipe = {"recipe": "official/visda", "bottleneck": 0, "augment": "none", "weights": "none"}
+        package.adapt((images, labels), images, "auto", out=tmp_path, **recipe, **short)
+        weight = Run(tmp_path / FOLDER / "cst").settings.weight
+        assert weight == {"cycle": 2}
+        assert Run(tmp_path / FOLDER / "mcc").settings.weight == {}
+
     def test_labels_of_the_target_do_not_choose(self, shifted_blobs):
         source, labels, target, truth = shifted_blobs
         with pytest.warns(UserWarning, match="Chosen") as without:
@@ -128,6 +172,7 @@ class TestAuto:
         assert f"Chosen: {chosen}." in err
         assert "Candidate 4 of 4" in err
         assert cst("evaluate", tmp_path)[0] == 0
+        assert Run(tmp_path).finished["auto"]["name"] == chosen
         assert cst("train", "--resume", tmp_path)[0] == 0
 
     def test_it_has_no_terms_of_its_own(self, mistake, tmp_path):

@@ -102,11 +102,28 @@ def test_labels_of_the_target_change_neither_the_choice_nor_the_verdict(shifted_
     assert without.verdict == knowing.verdict
 
 
-def test_a_score_that_these_inputs_do_not_have_is_refused(shifted_blobs, monkeypatch):
+def test_a_score_that_these_inputs_do_not_have_is_refused_before_a_folder_is_made(shifted_blobs, monkeypatch, tmp_path):
     source, labels, target, _ = shifted_blobs
-    monkeypatch.setattr(snapshots, "_mixed", lambda *_: None)
-    with pytest.raises(ValueError, match="select=mixval needs views or mixtures"):
-        cst.adapt((source, labels), target, select="mixval", **SHORT)
+    monkeypatch.setattr("cst.engine.setup._views_to_look_at", lambda *_: None)
+    with pytest.raises(ValueError, match="select=view-agreement needs views or mixtures"):
+        cst.adapt((source, labels), target, select="view-agreement", out=tmp_path / "run", **SHORT)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_whole_checkpoint_does_not_bring_the_last_epoch_back(shifted_blobs, prefers, tmp_path):
+    source, labels, target, _ = shifted_blobs
+    prefers(1)
+    settings = {"select": "snd", "out": tmp_path, "keep_checkpoint": True, **SHORT}
+    chosen = cst.adapt((source, labels), target, **settings)
+    again = cst.adapt((source, labels), target, resume=True, **settings)
+    assert all(torch.equal(value, weights(again)[name]) for name, value in weights(chosen).items())
+    assert torch.equal(cst.load(tmp_path).model.head.weight, chosen.model.head.weight)
+
+
+def test_scores_in_double_precision(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    adapted = cst.adapt((source, labels), target, precision="64-true", **SHORT)
+    assert adapted.verdict.word
 
 
 class TestHoldOut:
@@ -135,6 +152,17 @@ class TestHoldOut:
         cst.adapt((source, labels), target, hold_out=0.25, out=tmp_path, **SHORT)
         after = snapshots.load(tmp_path, "after").outputs
         assert len(after.source_labels) == sum(round(0.25 * int((labels == label).sum())) for label in range(3))
+
+    def test_small_classes_stay_whole_and_batches_fit(self):
+        import numpy as np
+
+        random = np.random.default_rng(0)
+        inputs, labels = random.normal(size=(30, 4)).astype("float32"), [*range(10)] * 2 + [0] * 10
+        short = {"epochs": 1, "steps_per_epoch": 2}
+        adapted = cst.adapt((inputs, labels), inputs, "source-only", hold_out=0.1, **short)
+        assert adapted.settings.batch_size == 29
+        with pytest.raises(ValueError, match="leaves nothing to judge by"):
+            cst.adapt((inputs[:20], labels[:20]), inputs, "source-only", hold_out=0.1, **short)
 
     def test_more_than_a_half_is_refused(self, shifted_blobs):
         source, labels, target, _ = shifted_blobs
@@ -171,7 +199,7 @@ class TestSnapshots:
 
 def test_a_collapse_is_told_when_it_happens_and_once():
     told = Weights()
-    objective = SimpleNamespace(signs={"shares": [0.3, 0.3, 0.4]}, collapsed=False)
+    objective = SimpleNamespace(signs={"shares": [0.3, 0.3, 0.4]}, collapsed=False, is_adapted=lambda epoch: epoch > 5)
     training = SimpleNamespace(objective=objective, task=SimpleNamespace(classes=("ant", "bee", "cow")))
     for epoch, shares in enumerate([[0.3, 0.4, 0.3], [0.97, 0.02, 0.01], [1.0, 0.0, 0.0]], 6):
         watch_for_collapse(training, {"epoch": epoch, "pseudo_label_distribution": shares}, [told])
@@ -198,7 +226,7 @@ class TestVerdict:
         from cst.selection import Verdict
 
         def make(word):
-            monkeypatch.setattr(train, "judge", lambda *_: Verdict(word, (), {}))
+            monkeypatch.setattr(train, "judge", lambda *_: Verdict(word, ("For a reason.",), {}))
 
         return make
 
@@ -217,12 +245,25 @@ class TestVerdict:
         assert any(not torch.equal(value, weights(kept)[name]) for name, value in weights(plain).items())
         if folder:
             run = Run(tmp_path)
-            assert run.finished["selected"] == {"by": "verdict", "epoch": warmup, "last": 5}
+            selected = {"by": "verdict", "epoch": warmup, "last": 5, "because": "harmed: For a reason."}
+            assert run.finished["selected"] == selected
+            assert run.finished["verdict"]["word"] == kept.verdict.word == "no clear gain"
+            assert "The source model of the end of the warm-up is kept" in kept.verdict.sentences[0]
+            after = snapshots.load(tmp_path, "after").outputs.target_logits
             before = snapshots.load(tmp_path, "before").outputs.target_logits
             torch.testing.assert_close(kept.view(target).logits, before, rtol=2e-3, atol=2e-3)
+            torch.testing.assert_close(after, before)
             again = cst.adapt((source, labels), target, select="verdict", resume=True, **place, **settings)
             assert all(torch.equal(value, weights(again)[name]) for name, value in weights(kept).items())
-            assert run.finished["selected"] == {"by": "verdict", "epoch": warmup, "last": 5}
+            assert run.finished["selected"] == selected
+
+    def test_without_a_source_model_there_is_nothing_to_go_back_to(self, judged, shifted_blobs, tmp_path):
+        source, labels, target, _ = shifted_blobs
+        judged("collapsed")
+        settings = {**SHORT, "warmup_epochs": 0}
+        for place in ({}, {"out": tmp_path}):
+            adapted = cst.adapt((source, labels), target, select="verdict", **place, **settings)
+            assert adapted.verdict.word == "collapsed"
 
     def test_interrupted_it_ends_the_same(self, judged, shifted_blobs, tmp_path):
         source, labels, target, _ = shifted_blobs

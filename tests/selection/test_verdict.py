@@ -52,6 +52,17 @@ def test_each_sign_turns_it(expected, change):
     assert word(**change) == expected
 
 
+def test_with_two_classes_every_correction_goes_one_way():
+    before, after = [0] * 70 + [1] * 30, [0] * 50 + [1] * 50
+    made = [state(labels) for labels in (before, after)]
+    for signs_of, labels in zip(made, (before, after), strict=True):
+        signs_of["shares"] = [labels.count(0) / 100, labels.count(1) / 100]
+    made[1]["scores"] |= BETTER
+    assert judge(*made, ("ant", "bee")).word == ADAPTED
+    made[1]["scores"]["mixval"] = 0.6
+    assert judge(*made, ("ant", "bee")).word == HARMED
+
+
 def test_without_mixtures_other_views_speak():
     def without(labels, **scores):
         made = state(labels, **scores)
@@ -87,6 +98,7 @@ def test_sentences_on_classes():
     many = never_predicted([1.0] + [0.0] * 7, "abcdefgh")
     assert many == "7 of 8 classes are never predicted: 'b', 'c', 'd', 'e', 'f' and 2 more."
     assert collapse([1.0, 0.0], [1.0, 0.0], "ab") == "", "nothing has changed"
+    assert "'a' has 100 % of the target" in collapse([0.8, 0.2], [1.0, 0.0], "ab")
 
 
 def test_signs_are_plain_numbers():

@@ -34,9 +34,10 @@ class Compare:
         if len(self.runs) < 2:
             raise ValueError("Name at least two runs to compare.")
         results = {str(folder): _scores(Run.open(folder)) for folder in self.runs}
-        data = {Run.open(folder).settings.label_of_data for folder in self.runs}
-        if len(data) > 1:
-            raise ValueError(f"The runs have different data ({', '.join(sorted(data))}): compare runs on the same.")
+        if len(results) < len(self.runs):
+            raise ValueError("A run is named twice: name each once.")
+        if len({_data(Run.open(folder)) for folder in self.runs}) > 1:
+            raise ValueError("The runs were trained on different data: compare runs on the same.")
         ranks = ranked({name: scores for name, (scores, _) in results.items()})
         order = sorted(ranks, key=lambda name: ranks[name])
         names = list(dict.fromkeys(score for scores, _ in results.values() for score in scores))
@@ -49,9 +50,15 @@ class Compare:
         write_json(self.json, [{"run": name, "rank": ranks[name], "scores": results[name][0]} for name in order])
 
 
+def _data(run: Any) -> str:
+    """What tells the data of a run from others."""
+    state = run.load_checkpoint()
+    return str(state["data"]["content"]) if state else run.settings.label_of_data
+
+
 def _scores(run: Any) -> tuple[dict[str, float], str]:
     result = run.finished
-    if "signs" not in result:
+    if "signs" not in result or "verdict" not in result:
         raise ValueError(f"{run.folder} has no scores: it is of an earlier version of cst; train it anew.")
     return result["signs"]["after"]["scores"], result["verdict"]["word"]
 

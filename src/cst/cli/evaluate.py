@@ -65,6 +65,7 @@ class Evaluate:
                 f"{self.run_folder} was trained on data that has no task name: use 'cst predict' or cst.load in Python."
             )
 
+        from cst.data.task import set_aside
         from cst.engine.adapted import load
         from cst.engine.evaluation import evaluate
         from cst.engine.progress import shown
@@ -76,7 +77,8 @@ class Evaluate:
             for note in task.notes:
                 say(note)
             adapted.check(task)
-            encoded = adapted.spec.encode(task)
+            settings = adapted.settings
+            encoded = set_aside(adapted.spec.encode(task), settings.hold_out, settings.seed)
             result = {**_told_before(run), **evaluate(adapted.model, encoded, config.workers)}
             if run.last_file.is_file():
                 adapted.model.load_state_dict(run.load_weights(run.last_file))
@@ -98,7 +100,8 @@ class Evaluate:
 
 def _told_before(run: Run) -> dict[str, Any]:
     """What training found out and evaluating does not."""
-    return {name: value for name, value in (run.result or {}).items() if name in ("selected", "signs", "verdict")}
+    kept = ("selected", "signs", "verdict", "auto")
+    return {name: value for name, value in (run.result or {}).items() if name in kept}
 
 
 def report(

@@ -21,7 +21,7 @@ class Methods:
 
     def run(self) -> None:
         """Print the catalogue."""
-        from cst.methods import CATALOGUE, RAMPED
+        from cst.methods import AUTO, CANDIDATES, CATALOGUE, RAMPED
         from cst.sampling import SAMPLINGS
         from cst.terms import TERMS
         from cst.updates import UPDATES
@@ -42,6 +42,7 @@ class Methods:
         print(f"  of which the weight grows over the first --ramp-epochs after the warm-up: {', '.join(RAMPED)}")
         print(f"Update rules: {', '.join(UPDATES)}")
         print(f"Sampling:     {', '.join(SAMPLINGS)}")
+        print(f"auto:         {AUTO.summary} They are {', '.join(CANDIDATES)}.")
         print("Any sum is a method: --method cycle+tsallis, --method 'cycle+tsallis(alpha=1.5)+sam'.")
         names = {"terms": TERMS, "ramped": RAMPED, "updates": UPDATES, "sampling": SAMPLINGS}
         write_json(self.json, {"methods": rows, **{sort: list(values) for sort, values in names.items()}})

@@ -50,13 +50,16 @@ def through_frozen(
     domains = [task.source, task.target]
     if task.oracle.test is not None:
         domains.append(task.oracle.test.inputs)
+    if task.judges is not None:
+        domains.append(task.judges.inputs)
     example = frozen(domains[0].take(torch.arange(min(8, len(domains[0])))).to(device_of(frozen)))
     if sum(map(len, domains)) * example[0].numel() * example.element_size() > MOST:
         return task
-    source, target, *test = (_kept(samples, frozen, folder, workers) for samples in domains)
-    held_out = None if task.oracle.test is None else Labelled(test[0], task.oracle.test.labels)
+    source, target, *rest = (_kept(samples, frozen, folder, workers) for samples in domains)
+    judges = None if task.judges is None else Labelled(rest.pop(), task.judges.labels)
+    held_out = None if task.oracle.test is None else Labelled(rest.pop(), task.oracle.test.labels)
     oracle = Oracle(task.oracle.target_labels, held_out)
-    return dataclasses.replace(task, source=source, target=target, oracle=oracle)
+    return dataclasses.replace(task, source=source, target=target, oracle=oracle, judges=judges)
 
 
 def _kept(samples: Samples, frozen: nn.Module, folder: Path | None, workers: int | None) -> Samples:

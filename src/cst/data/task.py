@@ -153,18 +153,26 @@ def _labelled_part(truth: Tensor | None) -> tuple[str, ...]:
     return (f"{int((truth != UNKNOWN).sum()):,} of the target's {len(truth):,} samples have a label to evaluate with.",)
 
 
+def counts_aside(labels: Tensor, share: float) -> list[int]:
+    """How many samples of each class are a share of them, never all.
+
+    >>> counts_aside(torch.tensor([0] * 20 + [1]), 0.1)
+    [2, 0]
+    """
+    return [min(round(share * count), max(count - 1, 0)) for count in torch.bincount(labels).tolist()]
+
+
 def set_aside(task: EncodedTask, share: float, seed: int) -> EncodedTask:
-    """The task with a share of each class of its source set aside to judge; a class of one sample stays whole."""
+    """The task with a share of each class of its source set aside to judge."""
     if not share:
         return task
     random = torch.Generator().manual_seed(seed)
     aside = torch.zeros(len(task.labels), dtype=torch.bool)
-    for label in range(task.num_classes):
+    for label, count in enumerate(counts_aside(task.labels, share)):
         places = (task.labels == label).nonzero().flatten()
-        count = min(max(1, round(share * len(places))), len(places) - 1)
-        aside[places[torch.randperm(len(places), generator=random)[: max(count, 0)]]] = True
+        aside[places[torch.randperm(len(places), generator=random)[:count]]] = True
     if not aside.any():
-        raise ValueError("hold_out= leaves nothing to judge by: every class of the source has one sample only.")
+        raise ValueError(f"hold_out={share:g} leaves nothing to judge by: no class of the source has enough samples.")
     kept, judging = (mask.nonzero().flatten() for mask in (~aside, aside))
     judges: Labelled[Samples] = Labelled(SomeSamples(task.source, judging), task.labels[judging])
     return replace(task, source=SomeSamples(task.source, kept), labels=task.labels[kept], judges=judges)

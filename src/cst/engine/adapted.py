@@ -22,7 +22,7 @@ from cst.kinds.contract import Kind
 from cst.models.backbones import CUSTOM
 from cst.models.model import Model
 from cst.models.spec import FILE, ModelSpec
-from cst.selection import Verdict
+from cst.selection import Choice, Verdict
 
 
 class Adapted:
@@ -35,7 +35,8 @@ class Adapted:
         history: one record for each epoch, as in ``metrics.jsonl``.
         settings: what the run went by.
         workers: processes that read files; one a core if ``None``.
-        verdict: what became of the run, told without labels of the target; ``None`` of a model that was loaded.
+        verdict: what became of the run, told without labels of the target; ``None`` of a model that was saved alone.
+        choice: with ``method="auto"``, which candidate it is and why.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Adapted:
         verdict: Verdict | None = None,
     ) -> None:
         self.verdict = verdict
+        self.choice: Choice | None = None
         self.model, self.settings, self.history, self.workers = model.eval(), settings, history, workers
         self.spec, self.classes = model.spec, model.spec.classes
         self.kind: Kind = KINDS[model.spec.kind]
@@ -123,15 +125,16 @@ class Adapted:
         if run.folder.is_file():
             raise ValueError(f"{folder} is a file: choose a folder for the model.")
         run.check_place()
-        if run.result_file.exists() or run.checkpoint_file.exists() or run.is_locked:
+        under_way = run.checkpoint_file.exists() or (run.folder / "candidates").exists()
+        if run.result_file.exists() or under_way or run.is_locked:
             raise ValueError(f"{folder} holds a run, which saving would replace: choose another folder for the model.")
         self.write(run)
 
-    def write(self, run: Run) -> None:
-        """Write the model among the files of a run."""
+    def write(self, run: Run, settings: Settings | None = None) -> None:
+        """Write the model among the files of a run, whose settings may be others."""
         run.folder.mkdir(parents=True, exist_ok=True)
         run.save_weights(self.model.state_dict())
-        self.settings.save(run.config_file)
+        (settings or self.settings).save(run.config_file)
         run.write_records(self.history)
         self.spec.save(run.folder)
 
@@ -173,4 +176,5 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
         raise ValueError(
             f"The weights in {folder} do not fit this backbone: pass the one it was trained with."
         ) from None
-    return Adapted(model, settings, run.history())
+    told = (run.result or {}).get("verdict")
+    return Adapted(model, settings, run.history(), verdict=Verdict(**told) if told else None)

@@ -18,7 +18,7 @@ from cst.data.task import Task
 from cst.engine.adapted import Adapted
 from cst.engine.callbacks import Callback
 from cst.engine.run import Run
-from cst.engine.setup import settle
+from cst.engine.setup import quick_note, settle
 from cst.engine.train import train
 from cst.engine.warm_start import WarmStart
 from cst.grammar import parse_method
@@ -26,6 +26,8 @@ from cst.methods import AUTO, CANDIDATES, Method
 from cst.selection import choose
 
 FOLDER = "candidates"
+OF_TERMS = ("weight", "option")
+"""What a recipe has for some terms; every candidate takes what concerns it from the recipe."""
 TAKEN_OVER = ("before.safetensors", "after.safetensors", "last.safetensors", "checkpoint.pt")
 """Files of the chosen candidate that become the run's, beside its model and records."""
 
@@ -44,12 +46,17 @@ def train_or_choose(
     """`cst.engine.train.train`, where the method may be ``auto``: its candidates are trained and one is chosen."""
     if config.method != AUTO.name:
         return train(task, config, method, module, resume, overwrite, out, callbacks, tell)
-    if config.weight or config.option:
+    if not resume and (config.weight or config.option):
         raise ValueError("method=auto has no terms of its own: leave out weight= and option=, or name a method.")
     folder = out or config.out
     settings, _ = settle(config, task, AUTO, custom=module is not None)
     # Every candidate goes by the settings of the whole, so that it does so after an interruption, too.
-    complete = dataclasses.replace(config, **{k: v for k, v in settings.to_dict().items() if v is not None})
+    values = {name: value for name, value in settings.to_dict().items() if value is not None and name not in OF_TERMS}
+    complete = dataclasses.replace(config, **values, weight={}, option={})
+    if note := quick_note(config, settings):
+        tell(note)
+    if settings.warmup_epochs == 0:
+        raise ValueError("method=auto compares with a source model: give it warmup_epochs=, or at least 4 epochs.")
     if folder and not resume:
         Run(folder).check_place([config.source, config.target])
     with (
@@ -72,7 +79,9 @@ def train_or_choose(
         tell(f"Chosen: {choice.name}. {choice.why}")
         if run:
             _take_over(run, Run(candidates / choice.name), settings, trained[choice.name], choice.record())
-    return trained[choice.name]
+    chosen = trained[choice.name]
+    chosen.choice = choice
+    return chosen
 
 
 def _train_one(
@@ -94,8 +103,7 @@ def _train_one(
 
 def _take_over(run: Run, chosen: Run, settings: Settings, adapted: Adapted, choice: dict[str, Any]) -> None:
     """The chosen candidate's model, records and figures become the run's."""
-    adapted.write(run)
-    settings.save(run.config_file)
+    adapted.write(run, settings)
     for file, place in zip(chosen.files, run.files, strict=True):
         if file.name in TAKEN_OVER and file.is_file():
             shutil.copyfile(file, place)

@@ -45,12 +45,16 @@ class DomainView:
         """``g_theta_s(h_phi(x))`` [N, K]; features that nobody asked for are not kept."""
         if "features" in self.__dict__:
             blocks: Iterator[Tensor] = (
-                block.to(self._device) for block in torch.split(self.features, EVALUATION_BATCH)
+                block.to(self._device, self._dtype) for block in torch.split(self.features, EVALUATION_BATCH)
             )
         else:
             blocks = self._features()
         with evaluating(self.model):
             return torch.cat([self.model.classify(block, self.domain).float().cpu() for block in blocks])
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return next(self.model.parameters()).dtype
 
     @property
     def _device(self) -> torch.device:

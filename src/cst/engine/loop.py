@@ -13,6 +13,7 @@ from cst.engine import checkpoint
 from cst.engine.callbacks import Callback
 from cst.engine.evaluation import Evaluation
 from cst.engine.first_look import first_look, not_adapted
+from cst.engine.metrics import distribution
 from cst.engine.optimisation import set_rate
 from cst.engine.records import EpochLog, diverged
 from cst.engine.run import Run
@@ -76,11 +77,11 @@ def fit(
                 with finite(training, number):
                     selecting.see(training, history)
             watch_for_collapse(training, history[-1], callbacks)
+            if warm:
+                warm.keep(training, history)
             if run:
                 run.write_records(history)
                 checkpoint.save(run, training, number + 1)
-            if warm:
-                warm.keep(training, history)
             for callback in callbacks:
                 callback.on_epoch(history[-1])
     return history
@@ -105,9 +106,10 @@ def look_before_adapting(
 def watch_for_collapse(training: Training, record: dict[str, Any], callbacks: Sequence[Callback]) -> None:
     """Say it when it happens that predictions on the target gather in few classes, once."""
     objective = training.objective
-    if not objective.signs or objective.collapsed:
+    if objective.collapsed or not objective.is_adapted(record["epoch"]):
         return
-    sentence = collapse(objective.signs["shares"], record["pseudo_label_distribution"], training.task.classes)
+    before = objective.signs.get("shares") or distribution(training.task.labels, training.task.num_classes).tolist()
+    sentence = collapse(before, record["pseudo_label_distribution"], training.task.classes)
     if sentence:
         objective.collapsed = True
         tell_remark(callbacks, f"Epoch {record['epoch']}: {sentence}")

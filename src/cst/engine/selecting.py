@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from cst.engine.snapshots import look
 from cst.functional import pseudo_labels
 from cst.selection import BAD, Verdict, changed_share, scores
@@ -30,6 +32,14 @@ class Selecting:
         self.name, self.run = name, run
         self.weights: dict[str, Any] | None = None
 
+    def check(self, training: Training) -> None:
+        """Refuse a score that these inputs cannot have, before anything is trained."""
+        numbers = training.task.target.take(torch.tensor([0])).is_floating_point()
+        if (self.name == "view-agreement" and training.views is None) or (self.name == "mixval" and not numbers):
+            raise ValueError(
+                f"select={self.name} needs views or mixtures of the inputs, which these have not: choose another."
+            )
+
     def see_source_model(self, training: Training) -> None:
         """When the warm-up ends: with the verdict this model is what may be gone back to."""
         if self.name == VERDICT:
@@ -46,10 +56,6 @@ class Selecting:
     def _score(self, training: Training, record: dict[str, Any]) -> None:
         outputs = look(training).outputs
         present = scores(outputs)
-        if self.name not in present:
-            raise ValueError(
-                f"select={self.name} needs views or mixtures of the inputs, which these have not: choose another."
-            )
         record["scores"] = {name: round(score, 6) for name, score in present.items()}
         if before := training.objective.signs:
             record["changed_share"] = changed_share(before["labels"], pseudo_labels(outputs.target_logits).tolist())
@@ -73,18 +79,23 @@ class Selecting:
 
         With `VERDICT` only where it is a bad one; the last epoch is kept otherwise.
         """
-        last = history[-1]["epoch"]
-        if self.run and not self.run.selected_file.is_file() and self.run.result:  # resumed: its model is selected
+        last, because = history[-1]["epoch"], {}
+        if self.run and self.run.result and not self.run.selected_file.is_file():  # finished before, and resumed
+            training.model.load_state_dict(self.run.load_weights())
             return dict(self.run.result["selected"])
+        epoch: float = self.best(history)
         if self.name == VERDICT:
-            goes_back = verdict is not None and verdict.word in BAD
-            epoch = training.objective.warm_until if goes_back else last
-        else:
-            epoch = self.best(history)
+            epoch = last
+            if verdict is not None and verdict.word in BAD and self._has_source_model:
+                epoch, because = training.objective.warm_until, {"because": f"{verdict.word}: {verdict.sentences[0]}"}
         if epoch != last:
             if self.run:
                 self.run.save_weights(training.model.state_dict(), self.run.last_file)
                 self.weights = self.run.load_weights(self.run.selected_file)
             assert self.weights is not None
             training.model.load_state_dict(self.weights)
-        return {"by": self.name, "epoch": epoch, "last": last}
+        return {"by": self.name, "epoch": epoch, "last": last, **because}
+
+    @property
+    def _has_source_model(self) -> bool:
+        return self.weights is not None or (self.run is not None and self.run.selected_file.is_file())

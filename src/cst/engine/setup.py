@@ -15,7 +15,7 @@ from cst.data.augmentations import Augmentation, of_each_domain
 from cst.data.cached import through_frozen
 from cst.data.loading import worker_count
 from cst.data.samples import Samples
-from cst.data.task import EncodedTask, Task, set_aside, subsample
+from cst.data.task import EncodedTask, Task, counts_aside, set_aside, subsample
 from cst.data.views import StrongViews, drawn, view_bank
 from cst.engine.evaluation import Evaluation
 from cst.engine.feed import Feed
@@ -106,7 +106,7 @@ def settle(config: Config, task: Task, method: Method | None = None, custom: boo
         settings = {"backbone": kind.backbone, **kind.usual(is_pretrained(backbone)), "least_steps": least_steps}
         return {**settings, **kind.quick(backbone)} if quick else settings
 
-    sizes = (round(len(task.source) * (1 - (config.hold_out or 0))), len(task.target))
+    sizes = (len(task.source) - sum(counts_aside(task.labels, config.hold_out or 0.0)), len(task.target))
 
     def statistics() -> str:
         shares = kind.explained_by_shares(task.source, task.labels, task.target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -71,16 +72,14 @@ def evenly(count: int) -> Tensor:
 
 
 def _view_logits(training: Training, positions: Tensor) -> Tensor | None:
-    """Of strong views, where the inputs can be augmented: outputs of frozen layers cannot."""
-    strong = training.views
+    """Of strong views, where there are any."""
+    strong, samples = training.views, training.task.target
     if strong is None:
         return None
-    samples = training.task.target
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return _logits(
-            training, [strong(samples.take(some), some) for some in torch.split(positions, EVALUATION_BATCH)]
-        )
+        parts = torch.split(positions, EVALUATION_BATCH)
+        return _logits(training, (strong(samples.take(some), some) for some in parts))
 
 
 def _mixed(training: Training, positions: Tensor, labels: Tensor) -> Mixed | None:
@@ -92,7 +91,7 @@ def _mixed(training: Training, positions: Tensor, labels: Tensor) -> Mixed | Non
     blocks = zip(
         *(torch.split(places, EVALUATION_BATCH) for places in (torch.arange(len(positions)), partners)), strict=True
     )
-    mixtures = [SHARE * samples.take(one) + (1 - SHARE) * samples.take(other) for one, other in blocks]
+    mixtures = (SHARE * samples.take(one) + (1 - SHARE) * samples.take(other) for one, other in blocks)
     return Mixed(partners, SHARE, _logits(training, mixtures))
 
 
@@ -117,7 +116,7 @@ def _of_one_shape(samples: Samples) -> bool:
     return samples.decodes or isinstance(samples, TensorSamples)
 
 
-def _logits(training: Training, batches: list[Tensor]) -> Tensor:
+def _logits(training: Training, batches: Iterable[Tensor]) -> Tensor:
     model = training.model
     with evaluating(model):
         passes = (model.features(training.feed.to_device(batch), "target") for batch in batches)
@@ -133,7 +132,11 @@ def save(folder: Path, name: str, snapshot: Snapshot) -> None:
     arrays = {array: getattr(outputs, array) for array in ARRAYS} | dict(
         zip(("source_features", "target_features"), reduced, strict=True)
     )
-    halved = {array: value.half() if value.is_floating_point() else value for array, value in arrays.items()}
+    most = torch.finfo(torch.float16).max
+    halved = {
+        array: value.clamp(-most, most).half() if value.is_floating_point() else value
+        for array, value in arrays.items()
+    }
     halved |= {"source_positions": snapshot.source_positions, "target_positions": snapshot.target_positions}
     plain = {array: value.detach().cpu().clone().contiguous() for array, value in halved.items()}
     write_aside(folder / f"{name}.safetensors", lambda aside: save_file(plain, aside))

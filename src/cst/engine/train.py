@@ -26,7 +26,7 @@ from cst.engine.snapshots import AFTER, look, save
 from cst.engine.warm_start import WarmStart
 from cst.files import lies_in
 from cst.methods import Method
-from cst.selection import Verdict, judge, signs
+from cst.selection import Verdict, judge, signs, went_back
 
 
 def train(
@@ -73,6 +73,8 @@ def train(
         torch.manual_seed(settings.seed)
         training = set_up(task, settings, method, module, config.workers, config.cache)
     # The folder is made last, so that a mistake above leaves none, and kept until the result is there.
+    if settings.select not in (LAST, VERDICT):
+        Selecting(settings.select, None).check(training)
     with Run.begun(folder, settings, resume, overwrite) if folder else nullcontext() as run:
         if run and settings.tensorboard:
             watching.append(TensorBoard(run.folder / "tensorboard"))
@@ -91,6 +93,9 @@ def train(
             seen, verdict = look_after_adapting(training, run, history)
             if selecting and settings.select == VERDICT:
                 selected = {"selected": selecting.finish(training, history, verdict)}
+                if reason := selected["selected"].get("because"):
+                    seen, _ = look_after_adapting(training, run, history)
+                    verdict = went_back(seen["after"], verdict, reason)
             calibrate(training, history[-1])
         adapted = Adapted(training.model, settings, history, config.workers, verdict)
         if run:
@@ -98,9 +103,9 @@ def train(
                 result = evaluate(training.model, training.task, config.workers)
             adapted.write(run)
             run.save_result({**result, **selected, "signs": seen, "verdict": verdict.record()})
-            run.selected_file.unlink(missing_ok=True)
             if not config.keep_checkpoint:
                 run.shorten_checkpoint()
+            run.selected_file.unlink(missing_ok=True)
     return adapted
 
 

@@ -10,6 +10,9 @@ import torch
 from cst.engine.setup import Training
 from cst.files import reading, write_aside
 
+OF_SELECTION = ("scores", "changed_share")
+"""What belongs to one run's choice of an epoch."""
+
 
 class WarmStart:
     """A file with the weights at the end of the warm-up and the records that led there.
@@ -25,7 +28,7 @@ class WarmStart:
         if training.objective.warm_until == len(history) and not self.file.is_file():
             state = {
                 "model": training.model.state_dict(),
-                "history": history,
+                "history": [{k: v for k, v in record.items() if k not in OF_SELECTION} for record in history],
                 "source_loss": training.objective.source_loss,
                 "data": training.identity,
             }

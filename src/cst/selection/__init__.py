@@ -8,7 +8,7 @@ from cst.selection.round_trip import cycle_accuracy
 from cst.selection.signs import changed_share, collapse, signs
 from cst.selection.structure import nearest_source_agreement, soft_neighbourhood_density
 from cst.selection.validators import VALIDATORS, Validator, find_validator, ranked, scores
-from cst.selection.verdict import BAD, Verdict, judge
+from cst.selection.verdict import BAD, Verdict, judge, went_back
 from cst.selection.views import mixval, view_agreement
 from cst.selection.weighting import deep_embedded_validation, importance_weighted_accuracy, source_accuracy
 
@@ -42,4 +42,5 @@ __all__ = [
     "soft_neighbourhood_density",
     "source_accuracy",
     "view_agreement",
+    "went_back",
 ]

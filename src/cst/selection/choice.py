@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cst.selection.validators import ranked
-from cst.selection.verdict import ADAPTED, BAD
+from cst.selection.verdict import ADAPTED, COLLAPSED, HARMED
 
 DECISIVE = ("class-confusion", "mixval")
 """Scores that decide among models with the same verdict."""
@@ -62,7 +62,7 @@ def _why(name: str, verdicts: Mapping[str, str]) -> str:
 
 
 def _badness(word: str) -> int:
-    return 2 if word in BAD else int(word != ADAPTED)
+    return {COLLAPSED: 3, HARMED: 2, ADAPTED: 0}.get(word, 1)
 
 
 def _decisive(scores: Mapping[str, float], every: Any) -> dict[str, float]:

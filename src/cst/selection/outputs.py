@@ -65,6 +65,12 @@ class Outputs:
             if len(counts) > 1:
                 raise ValueError(f"The {name}'s arrays have different lengths: {sorted(counts)}.")
 
+        if (
+            len(self.source_labels)
+            and not 0 <= int(self.source_labels.min()) <= int(self.source_labels.max()) < self.num_classes
+        ):
+            raise ValueError(f"The source's labels must be whole numbers from 0 to {self.num_classes - 1}.")
+
     @property
     def num_classes(self) -> int:
         """K."""

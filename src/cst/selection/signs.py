@@ -63,7 +63,7 @@ def collapse(before: Sequence[float], after: Sequence[float], classes: Sequence[
     Predictions gather in few classes: they are spread over 1.5 instead of 4.0; 'a' has 90 % of the target.
     """
     first, now = spread_over(before), spread_over(after)
-    if now >= max(FEW * first, 1.0):
+    if now >= FEW * first and (max(after) < 1 or max(before) == 1):
         return ""
     most = max(range(len(after)), key=lambda place: after[place])
     return (

@@ -18,6 +18,8 @@ NARROWER = 0.75
 """Of the classes that predictions were spread over: below it rare classes are given up."""
 MOVED, ONE_WAY = 0.09, 0.75
 """A shift of the classes' shares that counts, and the part of all changed labels from which on it goes one way."""
+FEW_CLASSES = 3
+"""Up to so many classes every correction goes one way, so that predictions must have become less firm, too."""
 LESS_SURE = -0.03
 """A change of class confusion with which predictions on the target have come to confuse classes."""
 TOUCHED = 0.02
@@ -85,6 +87,13 @@ def judge(
     return Verdict(word, (reason, *remarks), evidence, RELIABILITY[word])
 
 
+def went_back(after: Mapping[str, Any], verdict: Verdict, reason: str) -> Verdict:
+    """The verdict on a source model that was taken in the place of a last epoch with a bad one."""
+    evidence = _evidence({**after, "labels": []}, after)
+    sentences = (f"The source model of the end of the warm-up is kept: the last epoch was {reason}",)
+    return Verdict(UNCLEAR, sentences, evidence, verdict.reliability)
+
+
 def _word(before: Mapping[str, Any], after: Mapping[str, Any], classes: Sequence[Any]) -> tuple[str, str]:
     """One of `WORDS`, and the sentence that it rests on; signs of harm come first."""
     if sentence := collapse(before["shares"], after["shares"], classes):
@@ -94,7 +103,10 @@ def _word(before: Mapping[str, Any], after: Mapping[str, Any], classes: Sequence
         return HARMED, f"Predictions are spread over {spread[1]:.1f} classes instead of {spread[0]:.1f}."
     changed = changed_share(before["labels"], after["labels"])
     moved = sum(abs(one - other) for one, other in zip(before["shares"], after["shares"], strict=True)) / 2
-    if moved >= MOVED and moved >= ONE_WAY * changed:
+    name = "mixval" if _change(before, after, "mixval") is not None else "view-agreement"
+    firmer = _change(before, after, name)
+    few = len(classes) <= FEW_CLASSES and firmer is not None and firmer >= FIRMER
+    if moved >= MOVED and moved >= ONE_WAY * changed and not few:
         return HARMED, (
             f"{_percent(changed)} of the target have another label than the source model gave, and {_percent(moved)} "
             "went the same way, from some classes to others: that is rarely right."
@@ -105,8 +117,6 @@ def _word(before: Mapping[str, Any], after: Mapping[str, Any], classes: Sequence
             f"{_percent(changed)} of the target have another label than the source model gave, and predictions confuse "
             f"classes more than before (by {-confusion:.2f})."
         )
-    name = "mixval" if _change(before, after, "mixval") is not None else "view-agreement"
-    firmer = _change(before, after, name)
     what = "mixtures of two samples" if name == "mixval" else "other views of samples"
     if changed < TOUCHED:
         return UNCLEAR, f"{_percent(changed)} of the target have another label than the source model gave."

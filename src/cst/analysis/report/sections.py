@@ -39,17 +39,7 @@ def verdict(run: Subject) -> Html:
     else:
         unfinished = "The run is not finished." if not run.result else "The run was written without one."
         parts.append(tag("p", f"There is no verdict. {unfinished} Figures and examples below are for you to judge."))
-    scores = run.result.get("scores") or {}
-    names = list(dict.fromkeys([*scores.get("before", {}), *scores.get("after", {})]))
-    if names:
-        rows = [[_label(n), *_change(scores.get("before", {}).get(n), scores.get("after", {}).get(n))] for n in names]
-        head = ["score", "before", "after", "change"]
-        parts.append(details("All scores without labels", table("Before and after adaptation", head, rows)))
     return joined(*parts, _figures(run))
-
-
-def _label(name: str) -> str:
-    return metric(name).label
 
 
 def _change(before: Any, after: Any) -> list[str]:
@@ -103,7 +93,8 @@ def what_was_done(run: Subject) -> Html:
         ("Labels of the target", labels),
         ("Classes", _listed(run.classes)),
         ("Method", settings.method),
-        ("As a sum of terms", tag("code", _formula(settings))),
+        *_chosen(run),
+        ("As a sum of terms", tag("code", _formula(run))),
         ("Backbone", run.data.adapted.spec.backbone if run.data is not None else settings.backbone),
         ("Training", f"{settings.epochs} epochs of {settings.steps_per_epoch} steps, {settings.batch_size} a batch"),
         ("Seed", settings.seed),
@@ -125,11 +116,22 @@ def _listed(names: Sequence[str], most: int = 40) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _formula(settings: Any) -> str:
+def _chosen(run: Subject) -> list[tuple[str, Any]]:
+    """Which candidate and which epoch were chosen, where there was a choice."""
+    auto, selected = run.result.get("auto"), run.result.get("selected")
+    rows: list[tuple[str, Any]] = [("Chosen", f"{auto['name']}. {auto['why']}")] if auto else []
+    if selected:
+        rows.append(("Epoch", f"{selected['epoch']:g} of {selected['last']}, selected by {selected['by']}"))
+    return rows
+
+
+def _formula(run: Subject) -> str:
+    settings = run.settings
+    name = (run.result.get("auto") or {}).get("name", settings.method)
     try:
-        return adjusted(parse_method(settings.method), settings.weight, settings.option).formula
+        return adjusted(parse_method(name), settings.weight, settings.option).formula
     except ValueError:  # a term that another program registered
-        return str(settings.method)
+        return str(name)
 
 
 def _plain(value: Any) -> str:
