@@ -176,5 +176,4 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
         raise ValueError(
             f"The weights in {folder} do not fit this backbone: pass the one it was trained with."
         ) from None
-    told = (run.result or {}).get("verdict")
-    return Adapted(model, settings, run.history(), verdict=Verdict(**told) if told else None)
+    return Adapted(model, settings, run.history(), verdict=Verdict.of((run.result or {}).get("verdict")))

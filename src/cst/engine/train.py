@@ -120,8 +120,9 @@ def look_after_adapting(
         save(run.folder, AFTER, snapshot)
     seen = {"before": without_labels(before), "after": without_labels(after)}
     finished = run.result if run else None
-    if finished and "verdict" in finished and not before:  # resumed: what was seen before adapting lies behind
-        return finished["signs"], Verdict(**finished["verdict"])
+    told = Verdict.of((finished or {}).get("verdict"))
+    if finished and told and not before:  # resumed: what was seen before adapting lies behind
+        return finished["signs"], told
     return seen, verdict
 
 

@@ -52,6 +52,14 @@ class Verdict:
         """Plain values for a file."""
         return asdict(self)
 
+    @classmethod
+    def of(cls, record: Any) -> Verdict | None:
+        """The verdict that a file has, if it has one."""
+        if not isinstance(record, Mapping) or "word" not in record:
+            return None
+        sentences, evidence = record.get("sentences", ()), record.get("evidence", {})
+        return cls(str(record["word"]), tuple(sentences), evidence, str(record.get("reliability", "")))
+
 
 def judge(
     before: Mapping[str, Any],
