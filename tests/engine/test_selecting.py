@@ -199,7 +199,7 @@ class TestSnapshots:
 
 def test_a_collapse_is_told_when_it_happens_and_once():
     told = Weights()
-    objective = SimpleNamespace(signs={"shares": [0.3, 0.3, 0.4]}, collapsed=False, is_adapted=lambda epoch: epoch > 5)
+    objective = SimpleNamespace(signs={"shares": [0.3, 0.3, 0.4]}, collapsed=False, terms=("source", "entropy"))
     training = SimpleNamespace(objective=objective, task=SimpleNamespace(classes=("ant", "bee", "cow")))
     for epoch, shares in enumerate([[0.3, 0.4, 0.3], [0.97, 0.02, 0.01], [1.0, 0.0, 0.0]], 6):
         watch_for_collapse(training, {"epoch": epoch, "pseudo_label_distribution": shares}, [told])
@@ -207,6 +207,19 @@ def test_a_collapse_is_told_when_it_happens_and_once():
     assert sentence.startswith(
         "Epoch 7: Predictions gather in few classes: they are spread over 1.2 instead of 3.0; 'ant'"
     )
+
+
+def test_without_a_source_model_a_collapse_is_told_in_the_second_half():
+    told = Weights()
+    objective = SimpleNamespace(signs={}, collapsed=False, terms=("source", "entropy"))
+    task = SimpleNamespace(classes=("ant", "bee"), num_classes=2, labels=torch.tensor([0, 1] * 5))
+    training = SimpleNamespace(objective=objective, task=task, settings=SimpleNamespace(epochs=8))
+    for epoch in range(1, 9):
+        watch_for_collapse(training, {"epoch": epoch, "pseudo_label_distribution": [1.0, 0.0]}, [told])
+    assert [sentence[:8] for sentence in told.remarks] == ["Epoch 4:"]
+    objective.terms, objective.collapsed = ("source",), False
+    watch_for_collapse(training, {"epoch": 8, "pseudo_label_distribution": [1.0, 0.0]}, [told])
+    assert len(told.remarks) == 1, "nothing is adapted"
 
 
 def test_outputs_of_other_lengths_are_refused():

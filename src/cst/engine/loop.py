@@ -104,11 +104,18 @@ def look_before_adapting(
 
 
 def watch_for_collapse(training: Training, record: dict[str, Any], callbacks: Sequence[Callback]) -> None:
-    """Say it when it happens that predictions on the target gather in few classes, once."""
-    objective = training.objective
-    if objective.collapsed or not objective.is_adapted(record["epoch"]):
+    """Say it when it happens that predictions on the target gather in few classes, once.
+
+    Without a source model to compare with, they are compared with the source's shares, in the second half of the run:
+    before that a network that starts from scratch may have learned few classes.
+    """
+    objective, before = training.objective, training.objective.signs.get("shares")
+    if objective.collapsed or len(objective.terms) == 1:
         return
-    before = objective.signs.get("shares") or distribution(training.task.labels, training.task.num_classes).tolist()
+    if before is None:
+        if 2 * record["epoch"] < training.settings.epochs:
+            return
+        before = distribution(training.task.labels, training.task.num_classes).tolist()
     sentence = collapse(before, record["pseudo_label_distribution"], training.task.classes)
     if sentence:
         objective.collapsed = True
