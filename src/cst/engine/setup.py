@@ -106,7 +106,8 @@ def settle(config: Config, task: Task, method: Method | None = None, custom: boo
         settings = {"backbone": kind.backbone, **kind.usual(is_pretrained(backbone)), "least_steps": least_steps}
         return {**settings, **kind.quick(backbone)} if quick else settings
 
-    sizes = (len(task.source) - sum(counts_aside(task.labels, config.hold_out or 0.0)), len(task.target))
+    aside = sum(counts_aside(task.labels, config.hold_out)) if config.hold_out else 0
+    sizes = (len(task.source) - aside, len(task.target))
 
     def statistics() -> str:
         shares = kind.explained_by_shares(task.source, task.labels, task.target)
