@@ -81,3 +81,13 @@ def test_public_names():
         assert getattr(cst, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = cst.nonsense
+
+
+def test_a_bad_verdict_is_a_warning(shifted_blobs, monkeypatch):
+    from cst.engine import train
+    from cst.selection import Verdict
+
+    source, labels, target, _ = shifted_blobs
+    monkeypatch.setattr(train, "judge", lambda *_: Verdict("harmed", ("For a reason.",), {}))
+    with pytest.warns(UserWarning, match=r"Verdict: harmed\. For a reason\."):
+        cst.adapt((source, labels), target, epochs=1, steps_per_epoch=2, batch_size=16)

@@ -22,6 +22,7 @@ from cst.kinds.contract import Kind
 from cst.models.backbones import BACKBONES
 from cst.sampling import SAMPLINGS
 from cst.sampling.rules import Uniform
+from cst.selection import BAD
 from cst.tasks import load_task, resampled_as_asked
 from cst.tasks.own import task_in_memory
 from cst.terms import TERMS
@@ -102,7 +103,10 @@ def adapt(
             task = resampled_as_asked(task, config)
         for note in task.notes:
             warnings.warn(note, stacklevel=2)
-        return train_or_choose(task, config, chosen, module, resume, callbacks=[*(callbacks or ()), *showing])
+        adapted = train_or_choose(task, config, chosen, module, resume, callbacks=[*(callbacks or ()), *showing])
+    if adapted.verdict and adapted.verdict.word in BAD:
+        warnings.warn(f"Verdict: {adapted.verdict.word}. {' '.join(adapted.verdict.sentences)}", stacklevel=2)
+    return adapted
 
 
 def _paths(source: Any, target: Any, target_labels: Any) -> dict[str, Any]:
