@@ -5,6 +5,7 @@ import json
 import pytest
 
 import cst as package
+from conftest import write_csv
 from cst.engine.auto import FOLDER
 from cst.engine.callbacks import Callback
 from cst.engine.run import Run
@@ -179,3 +180,24 @@ class TestAuto:
         words = ("train", *SHORT, "--method", "auto", "--out", tmp_path / "run")
         assert "leave out --weight and --option" in mistake(*words, "--weight", "cycle=2")
         assert not (tmp_path / "run").exists()
+
+
+def test_labels_that_come_later_judge_selected_and_last(cst, tmp_path, monkeypatch):
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    labels = np.arange(80) % 2
+    inputs = random.normal(size=(80, 3)) + labels[:, None]
+    for name, shift in (("lab", 0.0), ("field", 0.5)):
+        cells = [[*(f"{value:.4f}" for value in row + shift), "xy"[k]] for row, k in zip(inputs, labels, strict=True)]
+        write_csv(tmp_path / f"{name}.csv", [["a", "b", "c", "label"], *cells])
+    falling = iter((4.0, 3.0, 2.0, 1.0))
+    monkeypatch.setattr("cst.engine.selecting.scores", lambda outputs: {"balance": next(falling)})
+    run, data = tmp_path / "run", ("--source", tmp_path / "lab.csv", "--target", tmp_path / "field.csv")
+    short = ("--epochs", "5", "--steps-per-epoch", "4", "--warmup-epochs", "2", "--batch-size", "16")
+    assert cst("train", *data, *short, "--select", "balance", "--out", run)[0] == 0
+    assert Run(run).finished["selected"] == {"by": "balance", "epoch": 2, "last": 5}
+    code, out, _ = cst("evaluate", run, "--target-labels", "label")
+    assert code == 0
+    assert "Accuracy (oracle): selected " in out
+    assert ", last " in out

@@ -38,11 +38,13 @@ def print_selection(result: Mapping[str, Any], history: list[dict[str, Any]]) ->
     if not selected:
         return
     tell(f"Selected: epoch {selected['epoch']:g} of {selected['last']}, by {selected['by']}.")
+    show, last = metric("accuracy").show, result.get("last", {}).get("oracle", {})
     judged = [record for record in history if "accuracy" in record.get("oracle", {})]
+    if not judged and "accuracy" in last:  # labels that came after training
+        tell(f"Accuracy (oracle): selected {show(result['oracle']['accuracy'])}, last {show(last['accuracy'])}.")
     known = {record["epoch"]: record["oracle"]["accuracy"] for record in judged}
     if selected["epoch"] not in known:  # no labels, or a warm-up that ended within an epoch
         return
-    show = metric("accuracy").show
     best = max(known, key=lambda epoch: known[epoch])
     regret = known[best] - known[selected["epoch"]]
     figures = f"selected {show(known[selected['epoch']])}, last {show(known[selected['last']])}"
