@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cst.cli.flags import as_flags, say, tell
+from cst.cli.moved import MovedData
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_outputs, data_of_run
 
 if TYPE_CHECKING:
     from cst.analysis.subject import Subject
 
-FLAGS = ("source", "target", "target_labels", "label_column", "data_root", "workers")
-"""What may differ from the training."""
 
-
-@dataclass(frozen=True)
-class Analyse:
+@dataclass(frozen=True, kw_only=True)
+class Analyse(MovedData):
     """Draw the paper's figures of one or several runs."""
 
     run_folders: tuple[Path, ...] = field(metadata={POSITIONAL: "RUN"})
@@ -28,18 +26,6 @@ class Analyse:
     only: tuple[str, ...] | None = None
     """Figures to draw, names with commas between or with the flag again: classes, variation, roc, tsallis, round-trip,
     margins, alpha, accuracy, embedding. (default: all)"""
-    data_root: Path | None = None
-    """Folder of datasets for tasks that read files; CST_DATA if not given."""
-    source: Path | None = None
-    """The source, if it is no longer where the runs found it."""
-    target: Path | None = None
-    """The target, likewise."""
-    target_labels: str | None = None
-    """Labels of the target, as 'cst train' takes them."""
-    label_column: str | None = None
-    """Column of the labels in a file that --target-labels names."""
-    workers: int | None = None
-    """Processes that read images."""
 
     def run(self) -> None:
         """Draw what can be drawn and say what is missing."""
@@ -50,8 +36,8 @@ class Analyse:
         from cst.engine.progress import shown
 
         names = as_names("only", self.only)
-        runs = subjects(self.run_folders, changes_of(self))
-        check_places([self.source, self.target, self.target_labels], runs, files_of(self.out))
+        runs = subjects(self.run_folders, self.changes)
+        check_places(self.paths, runs, files_of(self.out))
         check_album(self.out)
         with shown("cst analyse", demanded=True):
             made = plates(runs, names)
@@ -60,12 +46,6 @@ class Analyse:
         for sentence in remarks(made):
             tell(as_flags(sentence))
         tell(f"{len(written)} figures: {self.out}")
-
-
-def changes_of(command: Any) -> dict[str, Any]:
-    """The options of a command that change what a run was trained with."""
-    values = {name: getattr(command, name) for name in FLAGS}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def check_places(data: list[Path | str | None], runs: list[Subject], files: list[Path]) -> None:

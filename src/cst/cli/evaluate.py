@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cst.cli.flags import say, tell
+from cst.cli.moved import MovedData
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_outputs, data_of_run, print_table, write_json
 from cst.cli.verdict import print_evidence, print_selection, print_verdict
@@ -16,28 +17,13 @@ from cst.engine.run import Run
 if TYPE_CHECKING:
     from cst.config import Settings
 
-FLAGS = ("source", "target", "target_labels", "label_column", "data_root", "workers")
-"""What may differ from the training."""
 
-
-@dataclass(frozen=True)
-class Evaluate:
+@dataclass(frozen=True, kw_only=True)
+class Evaluate(MovedData):
     """Evaluate a finished run on its task."""
 
     run_folder: Path = field(metadata={POSITIONAL: "RUN"})
     """The run folder."""
-    data_root: Path | None = None
-    """Folder of datasets for tasks that read files; CST_DATA if not given."""
-    source: Path | None = None
-    """The source, if it is no longer where the run found it."""
-    target: Path | None = None
-    """The target, likewise."""
-    target_labels: str | None = None
-    """Labels of the target, as 'cst train' takes them."""
-    label_column: str | None = None
-    """Column of the labels in a file that --target-labels names."""
-    workers: int | None = None
-    """Processes that read images."""
     json: Path | None = None
     """Write the figures to this file."""
     bound: bool = False
@@ -56,10 +42,8 @@ class Evaluate:
         if not self.bound and (self.q, self.epsilon, self.radius) != (Evaluate.q, Evaluate.epsilon, Evaluate.radius):
             raise ValueError("--q, --epsilon and --radius need --bound.")
         run = Run.open(self.run_folder)
-        check_outputs({"json": self.json}, [self.source, self.target, self.target_labels, *data_of_run(run)])
-        flags = {name: getattr(self, name) for name in FLAGS}
-        flags = {name: value for name, value in flags.items() if value is not None}
-        config = config_from({**load_options(run.config_file), **flags}, where=str(run.config_file))
+        check_outputs({"json": self.json}, [*self.paths, *data_of_run(run)])
+        config = config_from({**load_options(run.config_file), **self.changes}, where=str(run.config_file))
         if config.task in IN_MEMORY:
             raise ValueError(
                 f"{self.run_folder} was trained on data that has no task name: use 'cst predict' or cst.load in Python."

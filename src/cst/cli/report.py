@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cst.cli.analyse import changes_of, check_places, say_troubles
+from cst.cli.analyse import check_places, say_troubles
 from cst.cli.flags import as_flags, tell
+from cst.cli.moved import MovedData
 from cst.cli.options import POSITIONAL
 
 if TYPE_CHECKING:
@@ -17,26 +18,14 @@ if TYPE_CHECKING:
 SUFFIXES = (".html", ".htm")
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, kw_only=True)
+class Report(MovedData):
     """Write one page on a run: the verdict, the figures, examples to look at; it needs no network."""
 
     run_folder: Path = field(metadata={POSITIONAL: "RUN"})
     """The run folder."""
     out: Path | None = None
     """The page to write. (default: report.html in the run folder)"""
-    data_root: Path | None = None
-    """Folder of datasets for tasks that read files; CST_DATA if not given."""
-    source: Path | None = None
-    """The source, if it is no longer where the run found it."""
-    target: Path | None = None
-    """The target, likewise."""
-    target_labels: str | None = None
-    """Labels of the target, as 'cst train' takes them."""
-    label_column: str | None = None
-    """Column of the labels in a file that --target-labels names."""
-    workers: int | None = None
-    """Processes that read images."""
 
     def run(self) -> None:
         """Write the page and say how to open it."""
@@ -46,8 +35,8 @@ class Report:
         out = self.out or self.run_folder / "report.html"
         if out.suffix.lower() not in SUFFIXES:
             raise ValueError(f"--out {out} must end in .html: a browser is to open it.")
-        (run,) = subjects([self.run_folder], changes_of(self))
-        check_places([self.source, self.target, self.target_labels], [run], [out])
+        (run,) = subjects([self.run_folder], self.changes)
+        check_places(self.paths, [run], [out])
         with shown("cst report", demanded=True):
             write_page(run, out)
         say_troubles([run])
