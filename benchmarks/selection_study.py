@@ -13,6 +13,7 @@ import argparse
 import json
 import time
 from pathlib import Path
+from statistics import median
 
 from cst.bench.battery import DECIDING, REPORTING
 from cst.selection.verdict import BAD, WORDS, judge
@@ -113,6 +114,8 @@ def table(file: Path, figure: Path | None) -> None:
     for rule in ("last", "verdict"):
         cells = " / ".join(spread(regrets(lines, half, rule)) for half in HALVES)
         print(f"| `--select {rule}` | | | {cells} |")
+    of_cst = " / ".join(spread(regrets(lines, half, "last", ("cst",))) for half in HALVES)
+    print(f"| `--select last`, `cst` alone | | | {of_cst} |")
 
     print("\n| verdict | runs | gained half a point or more | lost a point or more | median change |")
     print("| --- | ---: | ---: | ---: | ---: |")
@@ -121,8 +124,7 @@ def table(file: Path, figure: Path | None) -> None:
             gains = [gain(line) for line in lines if line["half"] == half and verdict(line) == word]
             if gains:
                 better, worse = sum(g >= 0.5 for g in gains), sum(g <= -1 for g in gains)
-                middle = sorted(gains)[len(gains) // 2]
-                print(f"| {word}, {half} | {len(gains)} | {better} | {worse} | {middle:+.1f} |")
+                print(f"| {word}, {half} | {len(gains)} | {better} | {worse} | {median(gains):+.1f} |")
     if figure:
         draw(rows, figure)
 
@@ -152,11 +154,11 @@ def figures_of(name: str, lines: list[dict], half: str) -> dict[str, tuple[float
     }
 
 
-def regrets(lines: list[dict], half: str, rule: str) -> list[float]:
-    """Points lost against the best epoch of each run, of methods that have a source model to go back to."""
+def regrets(lines: list[dict], half: str, rule: str, methods: tuple[str, ...] = ()) -> list[float]:
+    """Points lost against the best epoch of each run, of those methods, or of all that have a source model."""
     losses = []
     for line in lines:
-        if line["half"] != half or line["method"] not in JUDGED:
+        if line["half"] != half or line["method"] not in (methods or JUDGED):
             continue
         points = line["checkpoints"]
         if rule in ("last", "verdict"):

@@ -188,7 +188,7 @@ def _evidence(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, 
     return signs
 
 
-_STUDY = "Where labels could tell, on six tasks that had no part in finding the limits, "
+_STUDY = "Where labels could tell, on six tasks on which its limits were not tuned, "
 RELIABILITY = {
     ADAPTED: f"{_STUDY}12 of 16 runs called so had gained half a point or more, and 2 had lost a point or more.",
     UNCLEAR: f"{_STUDY}12 of 24 runs called so had gained half a point or more, and 3 had lost a point or more.",
