@@ -97,8 +97,8 @@ def _train_one(
     going_on = Run(folder / name).config_file.is_file()
     warm = WarmStart(folder / "warm.pt")
     folder.mkdir(parents=True, exist_ok=True)
-    quiet: Callable[[str], None] = lambda _: None  # noqa: E731
-    return train(task, candidate, parse_method(name), module, going_on, False, None, callbacks, quiet, warm)
+    method = parse_method(name)
+    return train(task, candidate, method, module, going_on, callbacks=callbacks, tell=lambda _: None, warm=warm)
 
 
 def _take_over(run: Run, chosen: Run, settings: Settings, adapted: Adapted, choice: dict[str, Any]) -> None:
