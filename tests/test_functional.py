@@ -248,6 +248,18 @@ class TestSelectAlpha:
         )
         torch.testing.assert_close(few, many, rtol=0.05, atol=0)
 
+    @pytest.mark.parametrize("start", [False, True])
+    def test_wide_features_are_judged_as_the_same_ones_in_few_dimensions(self, start):
+        source, labels, target = domains(n=20)
+        torch.manual_seed(0)
+        d = source.shape[1]
+        turned = torch.linalg.qr(torch.randn(90, d)).Q.mT  # [d, 90]: more than twenty samples of each domain span
+        head = torch.randn(d + 1, 3)
+        wide = torch.cat([turned.mT @ head[:-1], head[-1:]])
+        plain = select_alpha(source, labels, target, 3, start=head if start else None)
+        lifted = select_alpha(source @ turned, labels, target @ turned, 3, start=wide if start else None)
+        torch.testing.assert_close(lifted.losses, plain.losses, rtol=0, atol=1e-4)
+
     def test_alphas_within_a_standard_error_are_tied_and_their_middle_is_taken(self):
         torch.manual_seed(0)
         common, noise = torch.randn(400, 1, dtype=torch.float64), torch.randn(400, 5, dtype=torch.float64)

@@ -143,8 +143,16 @@ def _heads_under_each_alpha(
     weight_decay: float,
     temperature: float,
 ) -> Tensor:
-    """The source heads [d + 1, A*K] trained with each alpha, all of them at once; their last row is the bias."""
+    """The source heads [d + 1, A*K] trained with each alpha, all of them at once; their last row is the bias.
+
+    Descent stays in the span of the features and the start: where that is smaller than the features' space, its
+    coordinates stand for them.
+    """
     z_s, z_t = design(z_s.float(), bias=True), design(z_t.float(), bias=True)
+    span = torch.cat([z_s, z_t] if start is None else [z_s, z_t, start.mT]).mT
+    basis = torch.linalg.qr(span).Q if span.shape[0] > span.shape[1] else None
+    if basis is not None:
+        z_s, z_t, start = z_s @ basis, z_t @ basis, None if start is None else basis.mT @ start
     heads = z_s.new_zeros(z_s.shape[1], len(alphas) * num_classes) if start is None else start.repeat(1, len(alphas))
     index = torch.as_tensor(alphas, dtype=z_s.dtype, device=z_s.device).unsqueeze(-1)
     onehot = F.one_hot(y_s, num_classes).to(z_s.dtype).unsqueeze(1)
@@ -152,15 +160,15 @@ def _heads_under_each_alpha(
     with torch.autocast(z_s.device.type, enabled=False):
         curvature = 0.5 * z_s.mT @ z_s / len(z_s) + 0.5 / temperature**2 * z_t.mT @ z_t / len(z_t)
         curvature.diagonal().add_(max(weight_decay, 1e-6 * float(curvature.trace())))
-        factor = torch.linalg.cholesky(curvature)
+        inverse = torch.cholesky_inverse(torch.linalg.cholesky(curvature))
         for step in range(iterations):
             ahead = heads + step / (step + 3) * moved
             source = (z_s @ ahead).view(shape).softmax(-1) - onehot
             entropy = entropy_gradient((z_t @ ahead).view(shape), index)
             gradient = z_s.mT @ source.flatten(1) / len(z_s) + z_t.mT @ entropy.flatten(1) / len(z_t)
-            following = ahead - torch.cholesky_solve(gradient + weight_decay * ahead, factor)
+            following = ahead - inverse @ gradient.add_(ahead, alpha=weight_decay)
             heads, moved = following, following - heads
-    return heads
+        return heads if basis is None else basis @ heads
 
 
 def _entropy_gradient(logits: Tensor, alpha: Tensor, *, balanced: bool, temperature: float) -> Tensor:

@@ -162,5 +162,6 @@ def regression_targets(labels: Tensor, num_classes: int, centred: bool) -> Tenso
     >>> regression_targets(torch.tensor([1]), 2, centred=True)
     tensor([[-0.5000,  0.5000]])
     """
-    onehot = F.one_hot(labels, num_classes).to(torch.float32)
-    return onehot - 1 / num_classes if centred else onehot
+    low = -1 / num_classes if centred else 0.0
+    targets = torch.full((*labels.shape, num_classes), low, device=labels.device)
+    return targets.scatter_(-1, labels.unsqueeze(-1), 1 + low)
