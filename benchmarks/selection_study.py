@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from cst.bench.battery import DECIDING, REPORTING
+from cst.bench.suite import find_suite
 from cst.selection.verdict import BAD, WORDS, judge
 
 METHODS = (
@@ -29,7 +29,8 @@ TASKS = (
     *("office-home Ar-Cl", "office-home Pr-Cl", "office-31 A-W", "office-31 A-D", "amazon D-K", "amazon K-D"),
     *("digits-shares", "office-home Cl-Pr", "office-home Ar-Pr"),
 )
-HALF = {name: "deciding" for name, _ in DECIDING} | {name: "reporting" for name, _ in REPORTING}
+CELLS = {variant.column: variant for variant in find_suite("battery", methods="source-only").variants}
+HALF = {name: variant.group.split()[1] for name, variant in CELLS.items()}
 
 
 def main() -> None:
@@ -56,7 +57,8 @@ def run(arguments: argparse.Namespace) -> None:
     from cst.tasks import load_task
 
     torch.set_num_threads(1)
-    cells = dict(DECIDING) | dict(REPORTING)
+    settings = {name: variant.config for name, variant in CELLS.items()}
+    cells = {name: {k: v for k, v in config.items() if k != "method"} for name, config in settings.items()}
     done = set()
     if arguments.out.exists():
         done = {(r["task"], r["method"], r["seed"]) for r in map(json.loads, arguments.out.open())}

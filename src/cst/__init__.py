@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cst import functional
     from cst.api import adapt, register
+    from cst.bench.compare import compare
     from cst.config import Config
     from cst.engine.adapted import Adapted, load
     from cst.engine.callbacks import Callback
@@ -25,6 +26,7 @@ __all__ = [
     "Term",
     "__version__",
     "adapt",
+    "compare",
     "functional",
     "load",
     "parse_method",
@@ -34,6 +36,7 @@ __all__ = [
 _HOMES = {
     "adapt": "cst.api",
     "register": "cst.api",
+    "compare": "cst.bench.compare",
     "Adapted": "cst.engine.adapted",
     "load": "cst.engine.adapted",
     "Callback": "cst.engine.callbacks",

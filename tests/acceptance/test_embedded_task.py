@@ -4,8 +4,12 @@ import statistics
 
 import pytest
 
-from cst.bench.runner import jobs_of, rows_of, run_suite
-from cst.bench.suites import Suite, Variant
+from cst.bench.engines import Processes
+from cst.bench.job import Place, jobs_of
+from cst.bench.progress import SuiteProgress
+from cst.bench.rows import rows_of
+from cst.bench.runner import run_suite
+from cst.bench.suite import find_suite
 
 pytestmark = pytest.mark.acceptance
 
@@ -15,10 +19,9 @@ GAIN = 0.10
 
 
 def test_cst_is_well_above_source_only_and_self_training(tmp_path):
-    suite = Suite("promise", "The demo", tuple(Variant(name, {"method": name}) for name in METHODS))
-    jobs = jobs_of(suite, 3, tmp_path)
-    run_suite(jobs, 2, print)
+    jobs = jobs_of(find_suite("demo", methods=",".join(METHODS)), tmp_path)
+    assert not run_suite(jobs, Processes(Place(), 2), SuiteProgress(print)).failed
     rows = rows_of(jobs)
-    accuracy = {name: statistics.mean(r["accuracy"] for r in rows if r["variant"] == name) for name in METHODS}
+    accuracy = {name: statistics.mean(r["accuracy"] for r in rows if r["line"] == name) for name in METHODS}
     assert accuracy["cst"] >= accuracy["source-only"] + GAIN
     assert accuracy["cst"] > accuracy["self-training"]

@@ -1,5 +1,5 @@
-"""Tables as suites of runs: what to run, a runner that can be interrupted, and the table that comes out."""
+"""The paper's tables: suites as data, a runner with several engines, tables beside the paper's numbers."""
 
 
 class RunError(Exception):
-    """A run of a suite ended with an error."""
+    """Runs of a suite have failed, or one of a command has, not for what the user wrote."""

@@ -2,40 +2,55 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cst.cli.flags import tell
+from cst.bench import RunError
 from cst.cli.options import POSITIONAL
-from cst.cli.output import check_outputs, print_table, write_json
-from cst.files import write_text_aside
+from cst.cli.table import check_table_files, default_place, show_suite
+
+if TYPE_CHECKING:
+    from cst.bench.engines import Engine
+    from cst.bench.progress import SuiteProgress
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Run a suite of methods with several seeds and print the table; it can be interrupted and started again."""
+    """Run a suite of methods, tasks and seeds and print its table; it can be interrupted and started again."""
 
     suite: str = field(metadata={POSITIONAL: "SUITE"})
-    """Which suite: demo (all methods), batch-norm, cycle-options, ramp; and of files: battery, digits,
-    digits-parts, amazon-reviews, office-caltech10."""
+    """The paper's tables: office-home, sentiment, visda, ablation, batch-size, digits, domainnet40; small ones: demo,
+    battery, ablation-small, batch-size-small, office-home-features, office-home-small, and others; or a file of your
+    own that ends in .yaml."""
     methods: str | None = None
-    """Only these methods of the suite, names with commas between."""
+    """Only these methods of the suite, or others, names with commas between."""
     tasks: str | None = None
-    """Only these tasks of the suite, names with commas between."""
-    seeds: int = 3
-    """How many seeds; a suite may ask for fewer of some runs."""
-    jobs: int = 1
-    """How many runs at a time, one thread each."""
-    show: bool = False
-    """Run nothing: print the table of the runs that are finished."""
+    """Only these tasks of the suite, or others from `cst tasks`, names with commas between."""
+    seeds: int | None = None
+    """How many seeds. (default: as many as the suite asks for)"""
+    set: Mapping[str, Any] = field(default_factory=dict)
+    """A setting of every run, for instance epochs=5 or weights=FILE, over the suite's own; the flag may be repeated."""
+    jobs: int | None = None
+    """Train so many runs at a time, each in a process of its own. (default: in this process, one after the other)"""
+    threads: int = 1
+    """Threads of each run; with another number figures may differ by rounding."""
+    ray: str | None = None
+    """Train on a Ray cluster: its address, auto for the one that is running or a new one here."""
+    cpus: float | None = None
+    """CPUs of each run on a Ray cluster. (default: as many as --threads)"""
+    gpus: float = 0.0
+    """GPUs of each run on a Ray cluster; 0.5 lets two share one."""
+    oracle: bool = False
+    """A second table of the best epoch by the target's labels, marked as such, and one of the samples trained on where
+    others were tested."""
     data_root: Path | None = None
     """Folder of datasets for suites that read files; CST_DATA if not given."""
     out: Path | None = None
-    """Folder for the runs; runs/bench/SUITE if not given."""
-    markdown: Path | None = None
-    """Write the table to this file as Markdown; if not given, a whole suite's goes to docs/results/SUITE.md where that
-    folder is, else OUT/table.md."""
+    """Folder for the runs and table.md, .csv, .tex, .html. (default: runs/bench/SUITE)"""
+    to: Path | None = None
+    """Write the table to this file only: .md, .csv, .tex or .html."""
     figure: Path | None = None
     """Draw accuracy and selected alpha over the epochs of the finished runs into this file, a PNG."""
     json: Path | None = None
@@ -43,50 +58,59 @@ class Bench:
 
     def run(self) -> None:
         """Run what is missing and print the table."""
-        from cst.bench.suites import find_suite
+        from cst.bench.suite import find_suite, with_seeds
 
-        suite = find_suite(self.suite, self.methods, self.tasks)
-        if self.seeds < 1 or self.jobs < 1:
-            raise ValueError("--seeds and --jobs must be at least 1.")
-        check_outputs({"json": self.json, "markdown": self.markdown, "figure": self.figure})
-        if self.figure and self.figure.suffix.lower() != ".png":
-            raise ValueError(f"--figure {self.figure} must end in .png.")
+        for name in ("seeds", "jobs", "threads"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ValueError(f"--{name} must be at least 1.")
+        if self.ray is None and (self.cpus is not None or self.gpus):
+            raise ValueError("--cpus and --gpus are for runs on a cluster: name it with --ray.")
+        if self.ray is not None and self.jobs is not None:
+            raise ValueError("--ray fills the cluster by itself: leave out --jobs.")
+        check_table_files(self.to, self.figure, self.json)
+        suite = with_seeds(find_suite(self.suite, self.methods, self.tasks, self._settings()), self.seeds)
 
-        from cst.bench.runner import histories_of, jobs_of, rows_of, run_suite
-        from cst.bench.tables import markdown, tables_of
+        from cst.bench.job import jobs_of
+        from cst.bench.progress import SuiteProgress
+        from cst.bench.runner import run_suite
 
-        out = self.out or Path("runs/bench") / suite.name
-        jobs = jobs_of(suite, self.seeds, out)
-        if not self.show:
-            run_suite(jobs, self.jobs, lambda line: print(line, file=sys.stderr, flush=True), self.data_root)
-        rows = rows_of(jobs)
-        if not rows:
-            what = "leave out --show to run the suite" if self.show else "all are being trained by another process"
-            raise ValueError(f"No run in {out} is finished: {what}.")
-        tables = tables_of(suite, rows)
-        seeds = "one seed," if self.seeds == 1 else f"at most {self.seeds} seeds each, mean and deviation"
-        finished = f"{len(rows)} of {len(jobs)} runs, {seeds} in %"
-        for heading, columns, lines in tables:
-            print_table(f"{suite.title}: {heading}; {finished}", columns, lines)
-        if page := self._page(suite.name, out):
-            parts = [f"`{self._command()}`: {finished}."]
-            parts += [f"## {heading.capitalize()}\n\n{markdown(columns, lines)}" for heading, columns, lines in tables]
-            write_text_aside(page, "\n\n".join([f"# {suite.title}", *parts]) + "\n")
-            tell(f"Table: {page}")
-        if self.figure:
-            from cst.analysis.figures import suite_figure
+        out = self.out or default_place(suite)
+        jobs = jobs_of(suite, out)
+        progress = SuiteProgress()
+        ended = run_suite(jobs, self._engine(progress), progress)
+        if any(job.is_done for job in jobs):
+            show_suite(suite, jobs, out, self)
+        elif not ended.failed:
+            raise ValueError(f"No run in {out} is finished: all are being trained by another process.")
+        if ended.failed:
+            first, why = next(iter(ended.failed.items()))
+            raise RunError(
+                f"{len(ended.failed)} of {len(jobs)} runs failed, twice each; the same command tries them again. "
+                f"{first}: {why}"
+            )
 
-            suite_figure(histories_of(jobs), self.figure)
-            tell(f"Figure: {self.figure}")
-        write_json(self.json, rows)
+    def _settings(self) -> dict[str, Any]:
+        """What `--set` says; values are read as YAML reads them."""
+        import yaml
 
-    def _command(self) -> str:
-        chosen = {"methods": self.methods, "tasks": self.tasks, "seeds": self.seeds}
-        return " ".join([f"cst bench {self.suite}", *(f"--{name} {value}" for name, value in chosen.items() if value)])
+        from cst.config import config_from
 
-    def _page(self, suite: str, out: Path) -> Path | None:
-        """Where the tables go, so that a part of a suite never replaces the page of the whole."""
-        if self.markdown or self.show or self.methods or self.tasks:
-            return self.markdown
-        results = Path("docs/results")
-        return results / f"{suite}.md" if results.is_dir() else out / "table.md"
+        values = {}
+        for word in self.set:
+            name, equals, value = word.partition("=")
+            if not equals:
+                raise ValueError(f"--set {word}: write NAME=VALUE, for instance epochs=5.")
+            values[name.strip().replace("-", "_")] = yaml.safe_load(value)
+        config_from(values, where="--set")
+        return values
+
+    def _engine(self, progress: SuiteProgress) -> Engine:
+        from cst.bench.engines import Cluster, Here, Processes
+        from cst.bench.job import Place
+
+        place = Place(self.data_root, self.threads)
+        if self.ray is not None:
+            return Cluster(self.ray, place, self.threads if self.cpus is None else self.cpus, self.gpus)
+        if self.jobs is not None:
+            return Processes(place, self.jobs)
+        return Here(place, lambda job: progress.showing(job.label))

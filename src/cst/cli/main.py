@@ -19,6 +19,7 @@ from cst.cli.listings import Methods, Tasks
 from cst.cli.options import parse
 from cst.cli.predict import Predict
 from cst.cli.report import Report
+from cst.cli.table import MakeTable
 from cst.cli.theory import Theory
 from cst.cli.train import Train
 from cst.spelling import printable
@@ -33,6 +34,7 @@ COMMANDS = {
     "analyse": Analyse,
     "report": Report,
     "bench": Bench,
+    "table": MakeTable,
     "theory": Theory,
     "methods": Methods,
     "tasks": Tasks,

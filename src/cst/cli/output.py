@@ -81,8 +81,14 @@ def _range(values: list[Any]) -> str:
     return ", ".join(values[:3]) + f" and {len(values) - 3} more" * (len(values) > 3)
 
 
-def print_table(title: str, columns: list[str], rows: list[list[str]], left: int = 1) -> None:
-    """A table on standard output; the first ``left`` columns are text, the others numbers."""
+def print_table(
+    title: str,
+    columns: list[str],
+    rows: list[list[str]],
+    left: int = 1,
+    styles: list[list[str]] | None = None,
+) -> None:
+    """A table on standard output; the first ``left`` columns are text, the others numbers; cells may have styles."""
     from rich import box
     from rich.console import Console
     from rich.markup import escape
@@ -94,8 +100,13 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], left: int
         side = "left" if place < left else "right"
         heading = escape(printable(column))
         table.add_column(heading, justify=side, overflow="fold", no_wrap=place == 0, min_width=word)  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*(escape(printable(cell)) for cell in row))
+    for number, row in enumerate(rows):
+        cells = [escape(printable(cell)) for cell in row]
+        if styles:
+            cells = [
+                f"[{style}]{cell}[/]" if style else cell for cell, style in zip(cells, styles[number], strict=True)
+            ]
+        table.add_row(*cells)
     console = Console()
     if not console.is_terminal:
         console.width = max(console.width, 140)

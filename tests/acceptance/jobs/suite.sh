@@ -3,4 +3,4 @@ cst bench demo --methods source-only,cst --seeds 1 --out shared/demo > first.log
 cst bench demo --methods source-only,cst --seeds 1 --out shared/demo > second.log 2>&1
 wait
 # Whoever wants the table reads it from the folder.
-cst bench demo --methods source-only,cst --seeds 1 --out shared/demo --show --markdown table.md
+cst table demo --methods source-only,cst --seeds 1 --out shared/demo --to table.csv
