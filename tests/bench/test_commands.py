@@ -45,6 +45,7 @@ def test_table_of_a_suite_trains_nothing(ran, tmp_path, cst, mistake):
     code, said, _ = cst("table", folder / "mine.yaml", "--out", some, "--to", tmp_path / "t.tex")
     assert code == 0
     assert "1 of 4 runs are finished." in said
+    assert "Runs were made with other settings than the suite has: epochs was 2, now 1." in said
     assert "strong ridge" not in said
     assert r"\toprule" in (tmp_path / "t.tex").read_text()
     assert not (some / "table.md").exists()

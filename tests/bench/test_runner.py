@@ -73,6 +73,15 @@ def test_what_is_finished_is_not_run_again(jobs):
     assert rows_of(jobs)[1]["accuracy"] == rows[1]["accuracy"]
 
 
+def test_a_run_that_was_made_with_other_settings_is_not_taken_for_this_one(jobs):
+    before = jobs[0].run.result_file.read_bytes()
+    folder = jobs[0].run.folder.parent
+    others = jobs_of(small_suite(settings={"epochs": 2, "steps_per_epoch": 3}), folder)
+    with pytest.raises(ValueError, match=r"trained with other settings \(epochs was 1, now 2\): choose another out="):
+        run_suite(others, Fails({}), SuiteProgress(lambda line: None))
+    assert jobs[0].run.result_file.read_bytes() == before
+
+
 def test_a_result_that_is_half_written_is_made_again_and_corrupts_nothing(jobs):
     rows = rows_of(jobs)
     text = jobs[0].run.result_file.read_text()

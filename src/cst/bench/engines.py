@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import yaml
-
 from cst.bench.job import Job, Place, train_job
 from cst.extras import missing
 
@@ -98,9 +96,7 @@ class Processes:
         folder = job.run.folder
         words = ["--resume", str(folder)]
         if not job.run.config_file.is_file():
-            file = folder / "options.yaml"
-            file.write_text(yaml.safe_dump(job.options), encoding="utf-8")
-            words = ["--config", str(file), "--out", str(folder)]
+            words = ["--config", str(job.options_file), "--out", str(folder)]
         words += ["--cache", str(folder.parent / "cache")]
         if self.place.data_root is not None:
             words += ["--data-root", str(self.place.data_root)]

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
 from filelock import FileLock, Timeout
 
 from cst.bench.suite import Suite, Variant
 from cst.config import config_from
 from cst.engine.run import Run
-from cst.files import write_text_aside
+from cst.files import reading, write_text_aside
 
 if TYPE_CHECKING:
     from cst.engine.callbacks import Callback
@@ -49,6 +50,26 @@ class Job:
     def options(self) -> dict[str, Any]:
         """What the run is started with."""
         return {**self.variant.config, "seed": self.seed}
+
+    def keep_options(self) -> None:
+        """Write what the run is started with, so that nobody takes it for another one later."""
+        write_text_aside(self.options_file, yaml.safe_dump(self.options))
+
+    @property
+    def options_file(self) -> Path:
+        """What the run was started with."""
+        return self.run.folder / "options.yaml"
+
+    @property
+    def changed(self) -> list[str]:
+        """In what the run that lies there was started otherwise than the suite has it now."""
+        if not self.run.config_file.is_file() or not self.options_file.is_file():
+            return []
+        with reading(self.options_file):
+            then = dict(yaml.safe_load(self.options_file.read_text(encoding="utf-8")))
+        now = yaml.safe_load(yaml.safe_dump(self.options))
+        names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+        return [f"{name} was {then.get(name)}, now {now.get(name)}" for name in names]
 
     @property
     def is_done(self) -> bool:

@@ -28,6 +28,12 @@ class Ended:
 
 def run_suite(jobs: list[Job], engine: Engine, progress: SuiteProgress) -> Ended:
     """Train what is missing."""
+    for job in jobs:
+        if job.changed:
+            raise ValueError(
+                f"{job.run.folder} was trained with other settings ({', '.join(job.changed)}): choose another out=, or "
+                "remove that folder."
+            )
     waiting = [(job, 1) for job in jobs if not job.is_done]
     progress.start(len(jobs), len(jobs) - len(waiting))
     running: list[tuple[Job, int, Handle]] = []
@@ -46,6 +52,8 @@ def run_suite(jobs: list[Job], engine: Engine, progress: SuiteProgress) -> Ended
                     if job.is_done:  # by another process, since we looked
                         progress.ended(job.label, "")
                         continue
+                if not job.run.config_file.is_file():
+                    job.keep_options()
                 progress.began(job.label, job.share_done)
                 running.append((job, attempt, engine.start(job)))
             for entry in list(running):

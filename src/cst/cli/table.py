@@ -101,6 +101,8 @@ def show_suite(suite: Suite, jobs: list[Job], out: Path, words: Any) -> None:
     facts = [f"{len(done)} of {len(jobs)} runs are finished."] if len(done) < len(jobs) else []
     facts += facts_of(suite, [job.run.settings for job in done], rows)
     facts += [f"{job.label} failed: {job.failure}" for job in jobs if not job.is_done and job.failure]
+    if changed := dict.fromkeys(phrase for job in done for phrase in job.changed):
+        facts.append(f"Runs were made with other settings than the suite has: {', '.join(changed)}.")
     notes = dict.fromkeys((v.line, v.note) for v in suite.variants if v.note)
     facts += [f"{line}: {note}" for line, note in notes]
     show_tables(suite.title, tables_of(suite, rows, facts, words.oracle), out, words.to)
