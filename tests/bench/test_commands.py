@@ -75,6 +75,11 @@ def test_runs_of_one_method_that_differ_are_lines_of_their_own(ran, cst, tmp_pat
     assert code == 0
     lines = {row["line"] for row in json.loads((tmp_path / "t.json").read_text())}
     assert lines == {"source-only, lr=0.01", "source-only, lr=0.02"}
+    shutil.copytree(runs / "0", runs / "copy")  # which is no second seed
+    code, said, _ = cst("table", runs, "--json", tmp_path / "t.json")
+    lines = {row["line"] for row in json.loads((tmp_path / "t.json").read_text())}
+    assert lines == {"source-only, lr=0.01 in 0", "source-only, lr=0.01 in copy", "source-only, lr=0.02"}
+    assert "One seed." in said
 
 
 def test_a_run_that_fails_is_named_in_the_end_and_below_the_table(ran, cst, tmp_path):
@@ -91,7 +96,11 @@ def test_a_run_that_fails_is_named_in_the_end_and_below_the_table(ran, cst, tmp_
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--set", "epochs"], "--set epochs: write NAME=VALUE"),
+        (["--set", "epochs"], "--set epochs: write NAME=VALUE, for instance 'epochs=5'."),
+        (["--set", "epochs=[1"], "the value cannot be read"),
+        (["--set", "method=cst"], "'method' is not for all runs to share"),
+        (["--set", "weights=nothing.pt"], "there is nothing at nothing.pt, which 'weights' names"),
+        (["--ray", "auto", "--cpus", "0"], "--cpus must be more than 0"),
         (["--set", "epoch=3"], "--set: Unknown option 'epoch': did you mean 'epochs'?"),
         (["--jobs", "0"], "--jobs must be at least 1"),
         (["--gpus", "1"], "--cpus and --gpus are for runs on a cluster"),

@@ -38,6 +38,7 @@ def test_a_run_that_diverges_does_not_take_the_others_along(shifted_blobs):
         found = cst.compare((source, labels), target, ["source-only", "source+cycle+boom"], **options)
     assert [line.label for line in found.table.lines] == ["source-only"]
     assert list(found.failed) == [("source+cycle+boom", 0)]
+    assert any("source+cycle+boom, seed 0, failed: " in fact for fact in found.table.facts)
 
 
 @pytest.fixture(autouse=True)
@@ -53,11 +54,31 @@ def boom():
     TERMS._entries.pop("boom")
 
 
-def test_mistakes(shifted_blobs):
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"methods": "cst"}, "methods= must be a list of different methods"),
+        ({"methods": []}, "methods= must be a list of different methods"),
+        ({"methods": [5]}, "methods= must be a list of different methods"),
+        ({"methods": ["cst", "cst"]}, "methods= must be a list of different methods"),
+        ({"methods": ["source-only", "cts"]}, "did you mean 'cst'"),
+        ({"seeds": 0}, "seeds= must be how many, at least 1"),
+        ({"seeds": []}, "seeds= must be how many, at least 1"),
+        ({"seeds": [0, 0]}, "different whole numbers"),
+        ({"seeds": "12"}, "different whole numbers"),
+        ({"seeds": 1.5}, "different whole numbers"),
+        ({"figures": ["nonsense"]}, "Unknown figure 'nonsense'"),
+        ({"seed": 3}, "seed= is decided by compare"),
+    ],
+)
+def test_mistakes_are_said_before_anything_is_trained(shifted_blobs, words, says, tmp_path):
     source, labels, target, _ = shifted_blobs
-    with pytest.raises(ValueError, match="methods= must be a list"):
-        cst.compare((source, labels), target, "cst")
-    with pytest.raises(ValueError, match="seeds= must be at least 1"):
-        cst.compare((source, labels), target, ["cst"], seeds=0)
-    with pytest.raises(ValueError, match="did you mean 'cst'"):
-        cst.compare((source, labels), target, ["cts"], seeds=1)
+    with pytest.raises(ValueError, match=says):
+        cst.compare((source, labels), target, out=tmp_path, **words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_of_numpy_and_generators_will_do(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    found = cst.compare((source, labels), target, (m for m in ["source-only"]), seeds=np.int64(1), **SHORT)
+    assert [row["seed"] for row in found.rows] == [0]

@@ -82,6 +82,46 @@ def test_a_run_that_was_made_with_other_settings_is_not_taken_for_this_one(jobs)
     assert jobs[0].run.result_file.read_bytes() == before
 
 
+def test_a_run_that_failed_before_it_learned_anything_begins_anew_with_new_settings(tmp_path):
+    wild = small_suite(settings={"epochs": 1, "steps_per_epoch": 3, "lr": 1e30}, methods=["source-only"])
+    (job,) = jobs_of(wild, tmp_path)
+    ended = run_suite([job], Here(PLACE), SuiteProgress(lambda line: None))
+    assert "diverged" in ended.failed[job.label]
+    tame = small_suite(settings={"epochs": 1, "steps_per_epoch": 3, "lr": 0.01}, methods=["source-only"])
+    assert not run_suite(jobs_of(tame, tmp_path), Here(PLACE), SuiteProgress(lambda line: None)).failed
+    assert job.run.settings.lr == 0.01
+
+
+@pytest.mark.parametrize("file", ["config.yaml", "metrics.jsonl", "result.json", "options.yaml", "failed.json"])
+@pytest.mark.parametrize("text", ["", "[]", "{", "{}"])
+def test_a_damaged_run_does_not_stop_the_others_or_the_table(jobs, file, text):
+    (jobs[0].run.folder / file).write_text(text)
+    jobs[1].run.result_file.unlink()
+    assert len(rows_of(jobs)) <= 1
+    ended = run_suite(jobs, Here(PLACE), SuiteProgress(lambda line: None))
+    assert jobs[1].is_done
+    assert set(ended.failed) <= {jobs[0].label}
+    assert jobs[0].is_done or jobs[0].failure
+
+
+def test_what_only_reads_changes_nothing(jobs):
+    jobs[0].run.result_file.write_text("{")
+    before = {path: path.read_bytes() for path in jobs[0].run.folder.parent.rglob("*") if path.is_file()}
+    assert not jobs[0].is_done
+    assert len(rows_of(jobs)) == 1
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_names_of_any_script_and_length_have_folders(tmp_path):
+    names = ["方法一", "方法二", "a/b", "a b", "x" * 300, "=", "?"]
+    suite = small_suite(methods=[{"name": name, "method": "cst"} for name in names])
+    folders = [job.run.folder for job in jobs_of(suite, tmp_path)]
+    assert len(set(folders)) == len(names)
+    for folder in folders:
+        folder.mkdir()
+        assert folder.parent == tmp_path
+
+
 def test_a_result_that_is_half_written_is_made_again_and_corrupts_nothing(jobs):
     rows = rows_of(jobs)
     text = jobs[0].run.result_file.read_text()
@@ -179,13 +219,36 @@ def test_a_suite_that_is_killed_goes_on(tmp_path, cst):
     assert len(metrics.read_text().splitlines()) == 8
 
 
-def test_histories_of_finished_runs_go_by_task_and_method(tmp_path):
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "1"]])
+def test_a_suite_that_is_terminated_leaves_no_process_behind_and_says_how_to_go_on(tmp_path, jobs):
+    file, out = tmp_path / "mine.yaml", tmp_path / "runs"
+    file.write_text(yaml.safe_dump({**VALUES, "settings": {"epochs": 400, "steps_per_epoch": 20}}))
+    words = [sys.executable, "-m", "cst", "bench", str(file), "--out", str(out), *jobs]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    metrics, until = out / "source-only-seed0" / "metrics.jsonl", time.monotonic() + 60
+    while not metrics.is_file():
+        assert time.monotonic() < until
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.terminate()
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert said.rstrip().endswith("cst: terminated: the same command continues.")
+    time.sleep(0.5)
+    count = metrics.read_text().count("\n")
+    time.sleep(1.5)
+    assert metrics.read_text().count("\n") == count
+
+
+def test_histories_of_finished_runs_go_by_task_and_method(trained, tmp_path):
+    settings = (trained[0] / "source-only-seed0" / "config.yaml").read_bytes()
     suite = small_suite(methods=["cst", "dann"], tasks=["synthetic-digits", "tables:wine-rescaled"], seeds=2)
     jobs = jobs_of(suite, tmp_path)
     for number, job in enumerate(jobs[:-1]):
         job.run.folder.mkdir()
-        job.run.metrics_file.write_text(json.dumps({"epoch": 1, "number": number}) + "\n")
-        job.run.save_result({})
+        job.run.metrics_file.write_text(json.dumps({"epoch": 1, "number": number, "cpu_seconds": 1, "step": 1}) + "\n")
+        job.run.save_result({"target_head_source_error": 0.0})
+        (job.run.folder / "config.yaml").write_bytes(settings)
     found = histories_of(jobs)
     numbers = {(t, m): [runs[0]["number"] for runs in found[t][m]] for t in found for m in found[t]}
     first, second = "synthetic-digits", "wine-rescaled"

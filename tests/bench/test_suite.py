@@ -38,6 +38,15 @@ def test_a_part_of_a_suite_and_methods_and_tasks_that_it_has_not():
     more = find_suite("office-home", "cst,mcc", "Ar-Cl,office-31:A-W")
     assert [v.name for v in more.variants] == ["cst Ar-Cl", "mcc Ar-Cl", "cst A-W", "mcc A-W"]
     assert more.variants[-1].config["recipe"] == "paper/office-home"
+    # A family's name is part of a task's: another family has pairs of the same short name.
+    other = find_suite("office-home", "cst", "office-home-features:Ar-Cl")
+    assert [v.config["task"] for v in other.variants] == ["office-home-features:Ar-Cl"]
+    assert len(find_suite("digits", "cst", "office-31:*").variants) == 6
+    assert len({v.line for v in find_suite("demo", "*").variants}) > 30
+    both = find_suite("battery", "cst+fixmatch").variants
+    assert {v.group for v in both} == {"the deciding half", "the reporting half"}
+    with pytest.raises(ValueError, match="'method' is not for all runs to share"):
+        find_suite("digits", settings={"method": "cst"})
     with pytest.raises(ValueError, match=r"digits: Unknown term 'cts': did you mean 'cst'\?"):
         find_suite("digits", "cts")
     with pytest.raises(ValueError, match=r"Unknown task 'mnist-svhn'.* Known tasks: mnist-usps, svhn-mnist\."):
@@ -67,7 +76,7 @@ seeds: 2
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"metods": ["cst"]}, "mine: Unknown entry 'metods': did you mean 'methods'?"),
+        ({"metods": ["cst"]}, "mine: Unknown key 'metods': did you mean 'methods'?"),
         ({"methods": [3]}, "mine: methods must be names"),
         ({"methods": ["cst"], "settings": {"epoch": 3}}, "Unknown option 'epoch': did you mean 'epochs'?"),
         ({"methods": ["cst"], "settings": [3]}, "mine: settings must be options with values"),
@@ -78,9 +87,19 @@ seeds: 2
         ({"methods": ["cst"], "seeds": "many"}, "seeds must be a whole number of at least 1"),
         ({"methods": [{"method": "cst", "option": "tsallis.alhpa=1"}]}, "alhpa"),
         ({"methods": [{"name": "a", "method": "cst"}, {"name": "a", "method": "mcc"}]}, "two runs are called 'a'"),
-        ({"methods": ["cst"], "paper": "office-hoem"}, "Unknown table of the paper 'office-hoem'"),
-        ({"methods": ["cst"], "paper": {"tabel": "visda"}}, "mine: Unknown entry 'tabel'"),
+        ({"methods": ["cst"], "paper": "office-hoem"}, "Unknown paper table 'office-hoem'"),
+        ({"methods": ["cst"], "paper": {"tabel": "visda"}}, "mine: Unknown key 'tabel'"),
         ({"methods": ["cst"], "figures": ["acuracy"]}, "Unknown figure 'acuracy': did you mean 'accuracy'?"),
+        ({"methods": ["cst"], "figures": ["pseudo_label_distribution"]}, "Unknown figure"),
+        ({"methods": ["cst"], "paper": {"table": "visda", "columns": 5}}, "columns must name columns"),
+        ({"methods": ["cst"], "paper": ["visda"]}, "paper must be the name of one of its tables"),
+        ({"methods": ["cst"], "against": "sorce-only"}, "mine, against: Unknown method 'sorce-only'"),
+        ({"methods": ["cst"], "settings": {"seed": 3}}, "'seed' is not for all runs to share"),
+        (
+            {"methods": [{"name": "long", "method": "cst", "epochs": "abc"}]},
+            "mine, long: epochs must be a whole number",
+        ),
+        ({}, "mine names no methods"),
         ({"parts": "all"}, "parts must be a list"),
     ],
 )

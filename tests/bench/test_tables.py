@@ -6,7 +6,7 @@ import pytest
 
 from cst.bench.suite import Beside, Suite
 from cst.bench.tables import by_task, spread, tables_of, with_harm
-from cst.bench.writers import comma_separated, latex, markdown, page
+from cst.bench.writers import comma_separated, fragment, latex, markdown, page
 
 
 def rows(*cells, **more):
@@ -87,6 +87,35 @@ def test_without_target_labels_the_verdict_is_shown():
     assert texts(table)[0][1:3] == ["adapted 2, harmed 1", "10.0 ± 0.0"]
 
 
+def test_unlabelled_tasks_beside_labelled_ones_have_their_verdict_and_stay_out_of_the_average():
+    labelled = rows(("cst", "a", 0, 0.5), ("cst", "b", 0, 0.7))
+    unlabelled = {"line": "cst", "column": "c", "group": "", "seed": 0, "cpu_minutes": 1.0}
+    table = by_task(PLAIN, [*labelled, {**unlabelled, "verdict": "harmed", "target_head_source_error": 0.1}])
+    assert table.columns[1:5] == ("a", "b", "c verdict", "c target head's error on source")
+    assert table.columns[5] == "average of 2 with labels"
+    assert texts(table)[0][1:6] == ["50.0", "70.0", "harmed", "10.0", "60.0"]
+
+
+def test_seeds_are_paired_by_number_not_by_place():
+    cells = [("cst", "a", 0, 0.5), ("cst", "a", 1, 0.6), ("cst", "b", 1, 0.5), ("cst", "b", 2, 0.7)]
+    assert texts(by_task(PLAIN, rows(*cells)))[0][3] == "57.5"  # no deviation: the tasks have other seeds
+    apart = rows(("source-only", "a", 0, 0.9), ("cst", "a", 1, 0.1))
+    assert texts(with_harm(apart, "half", "source-only"))[-1] == ["most lost against source-only", "0.0", ""]
+
+
+def test_an_average_over_other_tasks_than_the_papers_is_not_compared_with_its_own():
+    table = by_task(HOME, rows(("cst", "Ar-Cl", 0, 0.45), ("cst", "mine", 0, 0.70)))
+    assert texts(table)[1] == ["the paper", "59.0", "", "", ""]
+
+
+def test_the_battery_leaves_out_tasks_without_labels():
+    unlabelled = {"line": "cst", "column": "c", "group": "", "seed": 0, "cpu_minutes": 1.0, "verdict": "harmed"}
+    suite = Suite("s", "S", (), against="source-only")
+    cells = rows(("source-only", "a", 0, 0.5), ("cst", "a", 0, 0.6))
+    (table,) = tables_of(suite, [*cells, unlabelled])
+    assert [line.label for line in table.lines] == ["a", "average of 1", "most lost against source-only"]
+
+
 def test_the_oracle_is_a_table_of_its_own_and_marked():
     (row,) = rows(("cst", "a", 0, 0.9), oracle_epoch_accuracy=0.95)
     same, apart = (tables_of(PLAIN, [{**row, "target_accuracy": v}], oracle=True) for v in (0.9, 0.99))
@@ -127,6 +156,11 @@ def test_csv(strange):
     assert read[3:] == [["the paper", "59.0", ""], ["difference", "+6.0", ""]]
 
 
+def test_facts_stay_within_a_comment_of_latex():
+    text = latex(tables_of(PLAIN, rows(("cst", "a", 0, 0.5)), ["One line\n\\input{x}"]), "T")
+    assert "% One line \\input{x}" in text
+
+
 def test_latex(strange):
     text = latex(strange, "T")
     assert r"a|b\_c \& 50\% <i> & \underline{50.0}" in text
@@ -159,6 +193,8 @@ def test_html(strange):
     parser.feed(page(strange, "T"))
     assert parser.texts[:6] == ["method", "Ar-Cl", "CPU minutes a run", "a|b_c & 50% <i>", "50.0", "2.0"]
     assert parser.texts[-1] == "One <fact> of 100 %."
+    assert "body{" in page(strange, "T")
+    assert "body{" not in fragment(strange, "T")  # which goes into pages of others
     assert parser.open == 0
 
 

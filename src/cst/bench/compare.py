@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,14 +14,16 @@ from typing import Any
 from cst.api import adapt
 from cst.bench.engines import sentence_of
 from cst.bench.facts import facts_of
+from cst.bench.job import slug
 from cst.bench.progress import SuiteProgress
 from cst.bench.rows import row
-from cst.bench.suite import ACCURACY, Suite
+from cst.bench.suite import ACCURACY, Suite, check_figures
 from cst.bench.tables import Table, tables_of
-from cst.bench.writers import comma_separated, latex, markdown, page
+from cst.bench.writers import comma_separated, fragment, latex, markdown
 from cst.config import Settings
 from cst.engine.adapted import Adapted
 from cst.engine.run import Run
+from cst.grammar import parse_method
 from cst.spelling import printable
 
 
@@ -46,7 +48,7 @@ class Comparison:
         return markdown([self.table], self.title)
 
     def _repr_html_(self) -> str:
-        return page([self.table], self.title)
+        return fragment([self.table], self.title)
 
     def to_markdown(self) -> str:
         """The table as Markdown."""
@@ -95,11 +97,9 @@ def compare(
     >>> [line.label for line in both.table.lines], len(both.rows)
     (['source-only', 'cst'], 4)
     """
-    if isinstance(methods, str) or not methods:
-        raise ValueError(f"methods= must be a list of methods, such as ['source-only', 'cst'], got {methods!r}.")
-    if isinstance(seeds, int) and seeds < 1:
-        raise ValueError(f"seeds= must be at least 1, got {seeds}.")
-    which = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    names, numbers = _checked(methods, seeds, options)
+    if figures is not None:
+        figures = check_figures(figures, "figures=")
     shown = SuiteProgress(None if progress is not False else lambda line: None)
     shown.tell = shown.tell if progress else lambda line: None
     rows: list[dict[str, Any]] = []
@@ -107,12 +107,12 @@ def compare(
     failed: dict[tuple[str, int], str] = {}
     settings: list[Settings] = []
     with TemporaryDirectory() if out is None else nullcontext(str(out)) as place:
-        shown.start(len(methods) * len(which), 0)
+        shown.start(len(names) * len(numbers), 0)
         try:
-            for seed in which:
-                for method in methods:
+            for seed in numbers:
+                for method in names:
                     label = f"{method}  seed {seed}"
-                    run = Run(Path(place) / f"{re.sub(r'[^a-z0-9.]+', '-', method.lower())}-seed{seed}")
+                    run = Run(Path(place) / f"{slug(method)}-seed{seed}")
                     shown.began(label, 0.0)
                     try:
                         model = adapt(
@@ -141,7 +141,26 @@ def compare(
     if not rows:
         raise RuntimeError(f"Every run failed; the first: {next(iter(failed.values()))}")
     usual = (ACCURACY, "total_variation", "target_head_source_error") if target_labels is not None else (ACCURACY,)
-    suite = Suite("compare", "Methods on your data", (), len(which), tuple(figures or usual))
+    suite = Suite("compare", "Methods on your data", (), len(numbers), tuple(figures or usual))
     facts = facts_of(None, settings, rows)
+    facts += [f"{method}, seed {seed}, failed: {why}" for (method, seed), why in failed.items()]
     (table,) = tables_of(suite, rows, facts)
     return Comparison(rows, adapted, failed, table)
+
+
+def _checked(methods: Any, seeds: Any, options: dict[str, Any]) -> tuple[list[str], list[int]]:
+    """Methods and seeds, all of them valid, each once: a mistake must not cost the runs before it."""
+    names = [] if isinstance(methods, str) else list(methods)
+    if not names or not all(isinstance(name, str) for name in names) or len(set(map(slug, names))) < len(names):
+        raise ValueError(f"methods= must be a list of different methods, as ['source-only', 'cst'], got {methods!r}.")
+    for name in names:
+        parse_method(name)
+    several = [] if isinstance(seeds, str | float) else seeds
+    numbers = list(range(seeds)) if isinstance(seeds, Integral) else list(several)
+    whole = all(isinstance(seed, Integral) and int(seed) >= 0 for seed in numbers)
+    if not numbers or not whole or len(set(numbers)) < len(numbers):
+        raise ValueError(f"seeds= must be how many, at least 1, or different whole numbers, got {seeds!r}.")
+    for name in ("method", "seed", "resume"):
+        if name in options:
+            raise ValueError(f"{name}= is decided by compare: give methods= and seeds= instead.")
+    return names, [int(seed) for seed in numbers]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -108,11 +109,20 @@ class Processes:
                 stdout=subprocess.DEVNULL,
                 stderr=file_of_errors,
                 env={**os.environ, "OMP_NUM_THREADS": str(self.place.threads)},
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
             )
         return Process(process, said)
 
     def close(self) -> None:
         """Processes are stopped by their handles."""
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to terminate this process when the one that started it is gone, however it went."""
+    import ctypes
+
+    set_death_signal = 1
+    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGTERM)
 
 
 @dataclass
@@ -184,7 +194,8 @@ class Cluster:
         """Submit it; a worker that dies is replaced by Ray, and the run goes on."""
         remote = self.ray.remote(num_cpus=self.cpus, num_gpus=self.gpus, max_retries=3)(_train_there)
         folder = job.run.folder.resolve()
-        return Task(self.ray, remote.remote(str(folder), job.options, self.place), job)
+        place = replace(self.place, data_root=self.place.data_root and self.place.data_root.resolve())
+        return Task(self.ray, remote.remote(str(folder), _from_anywhere(job.options), place), job)
 
     def close(self) -> None:
         """Leave the cluster."""
@@ -204,6 +215,15 @@ def _connect(ray: Any, address: str) -> None:
             ray.init(address=address, **options)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise ValueError(f"ray={address}: there is no cluster to join ({sentence_of(error)}).") from None
+
+
+def _from_anywhere(options: dict[str, Any]) -> dict[str, Any]:
+    """The same with whole paths: a worker may stand in another folder."""
+    whole = dict(options)
+    for name in ("source", "target", "target_labels", "label", "weights"):
+        if options.get(name) and Path(str(options[name])).exists():
+            whole[name] = str(Path(str(options[name])).resolve())
+    return whole
 
 
 RECORDS = ("config.yaml", "metrics.jsonl", "result.json")

@@ -3,7 +3,7 @@ from the paper's setting."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from cst.bench.paper import paper_table
@@ -24,7 +24,7 @@ def facts_of(suite: Suite | None, settings: Sequence[Settings], rows: Sequence[d
     facts.append(f"Backbone: {backbones}.")
     if suite and suite.paper:
         table = paper_table(suite.paper.table)
-        changed = differences(settings, table.recipe)
+        changed = differences(settings, table.recipe, except_for=_varied(suite))
         facts.append(f"Beside it: Table {table.number} of the paper, {table.title}.")
         facts.append(
             f"What differs from the paper's setting: {'; '.join(changed)}."
@@ -45,21 +45,28 @@ def _rule(settings: Sequence[Settings]) -> str:
 
 
 def _seeds(rows: Sequence[dict[str, Any]]) -> str:
-    cells: dict[tuple[Any, ...], int] = {}
+    cells: dict[tuple[Any, ...], set[int]] = {}
     for row in rows:
-        key = row["group"], row["line"], row["column"]
-        cells[key] = cells.get(key, 0) + 1
-    least, most = min(cells.values()), max(cells.values())
+        cells.setdefault((row["group"], row["line"], row["column"]), set()).add(row["seed"])
+    least, most = (pick(len(seeds) for seeds in cells.values()) for pick in (min, max))
     if most == 1:
         return "One seed."
     counted = f"{most} seeds" if least == most else f"{least} to {most} seeds"
     return f"{counted}, mean and sample deviation."
 
 
-def differences(settings: Sequence[Settings], recipe: str) -> list[str]:
+def _varied(suite: Suite) -> set[str]:
+    """Settings by which the lines or columns of the suite differ: they stand in its headings."""
+    names = {name for variant in suite.variants for name in variant.config}
+    return {name for name in names if len({str(variant.config.get(name)) for variant in suite.variants}) > 1}
+
+
+def differences(settings: Sequence[Settings], recipe: str, except_for: Collection[str] = ()) -> list[str]:
     """Where runs depart from a recipe, a phrase a setting: ``epochs 15 (the paper: 150)``."""
     phrases = []
     for name, value in {**RECIPES[recipe], **WHOLE}.items():
+        if name in except_for:
+            continue
         ours = [s.data["resample"] if name == "resample" else getattr(s, name) for s in settings]
         others = [one for one in ours if not _same(one, value)]
         if others:

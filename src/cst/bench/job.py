@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -17,12 +18,14 @@ from filelock import FileLock, Timeout
 from cst.bench.suite import Suite, Variant
 from cst.config import config_from
 from cst.engine.run import Run
-from cst.files import reading, write_text_aside
+from cst.files import write_text_aside
 
 if TYPE_CHECKING:
     from cst.engine.callbacks import Callback
 
 FAILURE = "failed.json"
+LONGEST = 120
+"""Bytes of a name that becomes a folder's."""
 
 
 @dataclass(frozen=True)
@@ -63,30 +66,40 @@ class Job:
     @property
     def changed(self) -> list[str]:
         """In what the run that lies there was started otherwise than the suite has it now."""
-        if not self.run.config_file.is_file() or not self.options_file.is_file():
+        if not self.run.config_file.is_file():
             return []
-        with reading(self.options_file):
+        try:
             then = dict(yaml.safe_load(self.options_file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, yaml.YAMLError):  # a run that somebody else made, or damaged
+            return []
+        if "method" not in then:
+            return []
         now = yaml.safe_load(yaml.safe_dump(self.options))
         names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
         return [f"{name} was {then.get(name)}, now {now.get(name)}" for name in names]
 
     @property
     def is_done(self) -> bool:
-        """Whether its result is there and whole; one that is not is made again."""
-        try:
-            return self.run.result is not None
-        except ValueError:
-            self.run.result_file.unlink(missing_ok=True)
-            return False
+        """Whether all that a table reads of it is there and whole."""
+        return is_whole(self.run)
 
     @property
     def share_done(self) -> float:
-        """How much of it is behind it, by epochs."""
-        file = self.run.metrics_file
-        if not file.is_file():
+        """How much of it is behind it, by epochs; nothing of one that cannot be read."""
+        try:
+            return min(1.0, self.run.metrics_file.read_bytes().count(b"\n") / self.run.settings.epochs)
+        except (OSError, ValueError):
             return 0.0
-        return min(1.0, file.read_bytes().count(b"\n") / self.run.settings.epochs)
+
+    def prepare(self) -> None:
+        """Make the folder fit for training: begin anew where nothing was learned, forget a result that is not whole."""
+        self.run.folder.mkdir(parents=True, exist_ok=True)
+        begun = self.run.checkpoint_file.exists() or (self.run.folder / "candidates").exists()
+        if self.run.config_file.is_file() and not begun:
+            self.run.clear()
+        if not self.run.config_file.is_file():
+            self.keep_options()
+        self.run.result_file.unlink(missing_ok=True)
 
     def claimed(self) -> FileLock | None:
         """A lock that keeps the run for this suite from before it has begun; None if another has it."""
@@ -119,23 +132,45 @@ class Job:
             (self.run.folder / FAILURE).unlink(missing_ok=True)
 
 
+def is_whole(run: Run) -> bool:
+    """Whether a run is finished, and its settings, records and result can be read."""
+    try:
+        result = run.result
+        if not isinstance(result, dict) or "target_head_source_error" not in result:
+            return False
+        records = run.history()
+        return bool(records and run.settings) and all({"cpu_seconds", "step"} <= set(record) for record in records)
+    except (ValueError, TypeError):
+        return False
+
+
 def jobs_of(suite: Suite, out: Path) -> list[Job]:
     """Every run of the suite, seed by seed, so that a suite that is stopped has all of the first seeds."""
-    jobs = [
-        Job(variant, seed, Run(out / f"{_slug(variant)}-seed{seed}"))
+    slugs = [slug(variant.name) for variant in suite.variants]
+    names = [
+        short if slugs.count(short) == 1 and short else f"{short}-{_digest(variant.group, variant.name)}".lstrip("-")
+        for variant, short in zip(suite.variants, slugs, strict=True)
+    ]
+    return [
+        Job(variant, seed, Run(out / f"{name}-seed{seed}"))
         for seed in range(max(variant.seeds or suite.seeds for variant in suite.variants))
-        for variant in suite.variants
+        for variant, name in zip(suite.variants, names, strict=True)
         if seed < (variant.seeds or suite.seeds)
     ]
-    folders = [job.run.folder for job in jobs]
-    for job in jobs:
-        if folders.count(job.run.folder) > 1:
-            raise ValueError(f"Two runs of '{suite.name}' would lie in {job.run.folder}: give one another name.")
-    return jobs
 
 
-def _slug(variant: Variant) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", variant.name.lower()).strip("-.")
+def slug(name: str) -> str:
+    """A name as a folder can have it, in any script.
+
+    >>> slug("cst, l2=0.1 Ar-Cl"), slug("方法 一"), len(slug(300 * "a"))
+    ('cst-l2-0.1-ar-cl', '方法-一', 30)
+    """
+    short = re.sub(r"[^\w.]+", "-", name.lower()).strip("-.")
+    return short if len(short.encode()) <= LONGEST else f"{short[: LONGEST // 4 - 9]}-{_digest(name)}"
+
+
+def _digest(*words: str) -> str:
+    return hashlib.sha256("\n".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def train_job(

@@ -6,20 +6,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cst.bench.job import Job
+from cst.bench.job import Job, is_whole
+from cst.bench.suite import ACCURACY
 from cst.config import Settings
 from cst.engine.run import Run
 
-OF_THE_RUN = ("seed", "weights", "device", "tensorboard", "precision")
+OF_THE_RUN = ("seed", "device", "tensorboard")
 """Settings in which runs of one line may differ."""
 
 
 def rows_of(jobs: Iterable[Job]) -> list[dict[str, Any]]:
     """Of those runs that are finished."""
     return [
-        row(job.run, job.variant.line, job.variant.column, job.seed, job.variant.group)
-        for job in jobs
-        if job.is_done and job.run.history()
+        row(job.run, job.variant.line, job.variant.column, job.seed, job.variant.group) for job in jobs if job.is_done
     ]
 
 
@@ -41,8 +40,9 @@ def row(run: Run, line: str, column: str, seed: int, group: str = "") -> dict[st
     }
     if "pseudo_label_error" in oracle:
         figures["target_accuracy"] = 1 - oracle["pseudo_label_error"]
-    if by_epoch := [r["oracle"]["accuracy"] for r in history if "accuracy" in (r.get("oracle") or {})]:
-        figures["oracle_epoch_accuracy"] = max(by_epoch)
+    for name in (ACCURACY, "mean_class_accuracy"):
+        if by_epoch := [r["oracle"][name] for r in history if name in (r.get("oracle") or {})]:
+            figures[f"oracle_epoch_{name}"] = max(by_epoch)
     return figures
 
 
@@ -62,7 +62,7 @@ def runs_below(folder: Path) -> list[Run]:
     for file in sorted(folder.rglob("config.yaml")):
         run = Run(file.parent)
         inside = any(other.folder in run.folder.parents for other in runs)
-        if not inside and run.is_run and run.result is not None and run.history():
+        if not inside and is_whole(run):
             runs.append(run)
     return runs
 
@@ -81,10 +81,13 @@ def rows_below(folder: Path) -> tuple[list[dict[str, Any]], list[Run]]:
     named = [column.partition(":")[2] or column for column in columns]
     if len(set(named)) < len(set(columns)):
         named = columns
-    return [
-        row(run, line, column, settings.seed)
-        for run, settings, line, column in zip(runs, everything, lines, named, strict=True)
-    ], runs
+    keys = list(zip(lines, named, (settings.seed for settings in everything), strict=True))
+    rows = []
+    for run, (line, column, seed) in zip(runs, keys, strict=True):
+        # Two runs with everything alike are no two seeds: each gets a line, called after its folder.
+        place = f" in {run.folder.relative_to(folder)}" if keys.count((line, column, seed)) > 1 else ""
+        rows.append(row(run, f"{line}{place}", column, seed))
+    return rows, runs
 
 
 def _differing(settings: Settings, everything: list[Settings]) -> list[str]:

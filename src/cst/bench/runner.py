@@ -29,7 +29,7 @@ class Ended:
 def run_suite(jobs: list[Job], engine: Engine, progress: SuiteProgress) -> Ended:
     """Train what is missing."""
     for job in jobs:
-        if job.changed:
+        if job.changed and job.run.checkpoint_file.exists():
             raise ValueError(
                 f"{job.run.folder} was trained with other settings ({', '.join(job.changed)}): choose another out=, or "
                 "remove that folder."
@@ -52,8 +52,7 @@ def run_suite(jobs: list[Job], engine: Engine, progress: SuiteProgress) -> Ended
                     if job.is_done:  # by another process, since we looked
                         progress.ended(job.label, "")
                         continue
-                if not job.run.config_file.is_file():
-                    job.keep_options()
+                job.prepare()
                 progress.began(job.label, job.share_done)
                 running.append((job, attempt, engine.start(job)))
             for entry in list(running):

@@ -39,6 +39,10 @@ OF_A_PART = ("methods", "tasks", "settings", "seeds", "name", "note")
 OF_A_SUITE = ("title", "methods", "tasks", "settings", "seeds", "figures", "paper", "against", "parts")
 ACCURACY = "accuracy"
 SEEDS = 3
+OF_EACH_RUN = ("seed", "out")
+"""What a suite decides itself."""
+OF_THE_TABLE = ("method", "task", "source", "target", *OF_EACH_RUN)
+"""What lines and columns are made of: a setting for all runs would make them all alike."""
 OF_A_RUN = ("verdict", "milliseconds_per_step", "target_accuracy", "oracle_epoch_accuracy")
 """What a table may show beside the metrics."""
 
@@ -130,7 +134,11 @@ def read_suite(
         _check_keys(part, OF_A_PART, where)
         block = {key: values[key] for key in ("methods", "tasks", "seeds") if key in values} | part
         block["settings"] = {**_mapping(values.get("settings"), where), **_mapping(part.get("settings"), where)}
+        _refuse(block["settings"], OF_EACH_RUN, where)
         blocks.append(block)
+    _refuse(settings or {}, OF_THE_TABLE, "--set")
+    if not any("methods" in block for block in blocks) and methods is None:
+        raise ValueError(f"{where} names no methods: add a line such as 'methods: [source-only, cst]'.")
     for kind, names in (("methods", methods), ("tasks", tasks)):
         if names is not None:
             _keep(blocks, kind, [word.strip() for word in _BETWEEN.split(names)], where)
@@ -148,14 +156,18 @@ def read_suite(
         raise ValueError(f"{where} has no run: name methods and tasks in it.")
     for variant in variants.values():
         _check(variant, where)
+    lines = list(dict.fromkeys(variant.line for variant in variants.values()))
+    against = str(values.get("against", ""))
+    if against and methods is None and against not in lines:
+        raise ValueError(f"{where}, against: {unknown('method', against, lines)}")
     return Suite(
         name,
-        str(values.get("title", name)),
+        _one_line(values.get("title", name)),
         tuple(variants.values()),
         seeds,
-        _figures(values.get("figures", [ACCURACY]), where),
+        check_figures(values.get("figures", [ACCURACY]), where),
         _beside(values.get("paper"), where),
-        str(values.get("against", "")),
+        against,
     )
 
 
@@ -163,10 +175,20 @@ _BETWEEN = re.compile(r",(?![^(]*\))")
 """A comma between names, not one between the options of a term."""
 
 
+def _one_line(words: Any) -> str:
+    return " ".join(str(words).split())
+
+
+def _refuse(settings: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
+    for name in names:
+        if name in settings:
+            raise ValueError(f"{where}: '{name}' is not for all runs to share: name methods, tasks and seeds instead.")
+
+
 def _check_keys(values: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     for key in values:
         if key not in known:
-            raise ValueError(f"{where}: {unknown('entry', str(key), known)}")
+            raise ValueError(f"{where}: {unknown('key', str(key), known)}")
 
 
 def _count(seeds: Any, where: str) -> int:
@@ -175,10 +197,12 @@ def _count(seeds: Any, where: str) -> int:
     return seeds
 
 
-def _figures(names: Any, where: str) -> tuple[str, ...]:
+def check_figures(names: Any, where: str) -> tuple[str, ...]:
+    """Names of what a table shows of a run, all of them known."""
     from cst.engine.metrics import METRICS
 
-    known = [name for name, metric in METRICS.items() if metric.compute] + list(OF_A_RUN)
+    known = [name for name, metric in METRICS.items() if metric.compute and name != "pseudo_label_distribution"]
+    known += OF_A_RUN
     for name in _listed(names):
         if name not in known:
             raise ValueError(f"{where}: {unknown('figure', str(name), known)}")
@@ -194,7 +218,7 @@ def _mapping(values: Any, where: str) -> dict[str, Any]:
 
 
 def _listed(values: Any) -> list[Any]:
-    return [] if values is None else values if isinstance(values, list) else [values]
+    return [] if values is None else list(values) if isinstance(values, list | tuple) else [values]
 
 
 def _entries(values: Any, kind: str, where: str) -> list[tuple[str, dict[str, Any]]]:
@@ -207,7 +231,7 @@ def _entries(values: Any, kind: str, where: str) -> list[tuple[str, dict[str, An
             entries += [(name.partition(":")[2] or name, {"task": name}) for name in _tasks_like(value)]
         elif isinstance(value, dict):
             settings = {key: item for key, item in value.items() if key != "name"}
-            entries.append((str(value.get("name") or _label(settings, kind)), settings))
+            entries.append((_one_line(value.get("name") or _label(settings, kind)), settings))
         else:
             raise ValueError(f"{where}: {kind} must be names, or entries with a name and settings, got {value!r}.")
     return entries
@@ -245,21 +269,41 @@ def _variants(block: Mapping[str, Any], where: str, usual_seeds: int, over: Mapp
     for column, of_task in columns:
         for line, of_method in lines:
             config = {**block["settings"], **of_task, **of_method, **over}
-            yield Variant(line, column, config, seeds, str(block.get("name", "")), str(block.get("note", "")))
+            group, note = (_one_line(block.get(key, "")) for key in ("name", "note"))
+            yield Variant(line, column, config, seeds, group, note)
 
 
 def _keep(blocks: list[dict[str, Any]], kind: str, names: list[str], where: str) -> None:
-    """Leave the named lines or columns in the blocks; a name that no block has is added to all."""
+    """Leave the named lines or columns in the blocks; a name that none has is added."""
     known = [dict(_entries(block.get(kind), kind, where)) for block in blocks]
-    for block, entries in zip(blocks, known, strict=True):
-        block[kind] = []
-        for name in names:
-            short = name if kind == "methods" else name.partition(":")[2] or name
-            if name in entries or short in entries:
-                block[kind].append({"name": short, **entries.get(short, entries.get(name, {}))})
-            elif not any(name in others or short in others for others in known):
-                block[kind].append(_added(name, kind, where, known))
+    for name in [member for word in names for member, _ in _expanded(word, kind, where)]:
+        places = [_place(name, entries, kind) for entries in known]
+        if not any(places):
+            for block in blocks if kind == "methods" else blocks[:1]:
+                block.setdefault(NEW, []).append(_added(name, kind, where, known))
+        for block, entries, place in zip(blocks, known, places, strict=True):
+            if place:
+                block.setdefault(NEW, []).append({"name": place, **entries[place]})
+    for block in blocks:
+        block[kind] = block.pop(NEW, [])
     blocks[:] = [block for block in blocks if block[kind]]
+
+
+NEW = "kept"
+
+
+def _expanded(name: str, kind: str, where: str) -> list[tuple[str, Any]]:
+    """``*`` and ``office-home:*`` stand for several; a task of a family keeps its whole name."""
+    if kind == "tasks":
+        return [(member, None) for member in _tasks_like(name)]
+    return _entries("*", kind, where) if name == "*" else [(name, None)]
+
+
+def _place(name: str, entries: Mapping[str, Mapping[str, Any]], kind: str) -> str:
+    """What a block calls the line or column of that name; empty if it has none."""
+    if kind == "tasks" and ":" in name:
+        return next((label for label, settings in entries.items() if settings.get("task") == name), "")
+    return name if name in entries else ""
 
 
 def _added(name: str, kind: str, where: str, known: list[dict[str, Any]]) -> str:
@@ -281,11 +325,15 @@ def _beside(value: Any, where: str) -> Beside | None:
 
     if value is None:
         return None
-    entries = {"table": value} if isinstance(value, str) else _mapping(value, where)
+    if not isinstance(value, str | dict):
+        raise ValueError(f"{where}: paper must be the name of one of its tables, got {value!r}.")
+    entries = {"table": value} if isinstance(value, str) else value
     _check_keys(entries, tuple(item.name for item in dataclasses.fields(Beside)), where)
     beside = Beside(**{"table": "", **entries})
+    if not isinstance(beside.columns, dict) or not isinstance(beside.comparable, bool):
+        raise ValueError(f"{where}, paper: columns must name columns, and comparable must be true or false.")
     if beside.table not in paper_tables():
-        raise ValueError(f"{where}: {unknown('table of the paper', beside.table, paper_tables())}")
+        raise ValueError(f"{where}: {unknown('paper table', beside.table, paper_tables())}")
     return beside
 
 
@@ -293,11 +341,26 @@ def _check(variant: Variant, where: str) -> None:
     """Refuse a run that cannot be before any is begun."""
     from cst.tasks.catalogue import TASKS
 
-    config = config_from(variant.config, where=f"{where}: {variant.name}")
-    for part in adjusted(parse_method(config.method), config.weight, config.option).terms:
-        make(part)  # which refuses options that it does not know
+    try:
+        config = config_from(variant.config, where="settings")
+        for part in adjusted(parse_method(config.method), config.weight, config.option).terms:
+            make(part)  # which refuses options that it does not know
+    except ValueError as error:
+        # An option of a file is no flag: 'epochs= must be' becomes 'epochs must be'.
+        sentence = re.sub(r"\b([a-z_]+)=(?=[\s:,.])", r"\1", str(error))
+        raise ValueError(f"{where}, {variant.name}: {sentence}") from None
     if config.source is None and config.task_name not in TASKS:
         raise ValueError(f"{where}: {unknown('task', config.task_name, TASKS)}")
+
+
+def check_data(suite: Suite) -> None:
+    """Refuse data of the user's own that are not there."""
+    for variant in suite.variants:
+        for name in ("source", "target", "weights"):
+            value = variant.config.get(name)
+            missing = value is not None and value not in ("none", "pretrained") and not Path(str(value)).exists()
+            if missing:
+                raise ValueError(f"{variant.name}: there is nothing at {value}, which '{name}' names: check the path.")
 
 
 def with_seeds(suite: Suite, seeds: int | None) -> Suite:

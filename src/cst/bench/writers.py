@@ -72,7 +72,7 @@ def latex(tables: Sequence[Table], title: str) -> str:
         parts.append(
             "\n".join(
                 [
-                    *(f"% {fact}" for fact in table.facts),
+                    *(f"% {' '.join(fact.split())}" for fact in table.facts),
                     r"\begin{table}[htbp]",
                     r"\centering",
                     rf"\caption{{{caption}}}",
@@ -94,16 +94,23 @@ def _escaped(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
-_STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem;color:#222;background:#fff}
-table{border-collapse:collapse;margin:1rem 0}.wide{overflow-x:auto}
-th,td{padding:.25rem .7rem;text-align:right;white-space:nowrap}
-th:first-child,td:first-child{text-align:left}thead th{border-bottom:1px solid #888}
-tr.paper td{color:#777;font-style:italic;font-size:.9em}li{max-width:60rem}
-@media (prefers-color-scheme:dark){body{color:#ddd;background:#1b1b1b}tr.paper td{color:#999}}"""
+_OF_THE_PAGE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem;color:#222;background:#fff}
+@media (prefers-color-scheme:dark){body{color:#ddd;background:#1b1b1b}}"""
+_OF_THE_TABLE = """.cst table{border-collapse:collapse;margin:1rem 0}.cst .wide{overflow-x:auto}
+.cst th,.cst td{padding:.25rem .7rem;text-align:right;white-space:nowrap}
+.cst th:first-child,.cst td:first-child{text-align:left}.cst thead th{border-bottom:1px solid #888}
+.cst tr.paper td{color:#777;font-style:italic;font-size:.9em}.cst li{max-width:60rem}"""
 
 
 def page(tables: Sequence[Table], title: str) -> str:
     """One page that needs nothing else."""
+    begin = "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+    style = f"<title>{html.escape(title)}</title><style>{_OF_THE_PAGE}</style>"
+    return f"{begin}{style}\n{fragment(tables, title)}\n</html>\n"
+
+
+def fragment(tables: Sequence[Table], title: str) -> str:
+    """The tables for a page or a notebook of somebody else's, whose looks they leave alone."""
     marks = {0: "{}", 1: "<b>{}</b>", 2: "<u>{}</u>"}
     parts = [f"<h1>{html.escape(title)}</h1>"]
     for table in tables:
@@ -117,8 +124,7 @@ def page(tables: Sequence[Table], title: str) -> str:
         parts.append(f"<div class=wide><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>")
     facts = list(dict.fromkeys(fact for table in tables for fact in table.facts))
     parts += ["<ul>" + "".join(f"<li>{html.escape(fact)}</li>" for fact in facts) + "</ul>"] if facts else []
-    begin = "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-    return f"{begin}<title>{html.escape(title)}</title><style>{_STYLE}</style>\n" + "\n".join(parts) + "\n</html>\n"
+    return f"<div class=cst><style>{_OF_THE_TABLE}</style>\n" + "\n".join(parts) + "\n</div>"
 
 
 WRITERS: dict[str, Callable[[Sequence[Table], str], str]] = {

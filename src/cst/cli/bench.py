@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cst.bench import RunError
 from cst.cli.options import POSITIONAL
 from cst.cli.table import check_table_files, default_place, show_suite
+from cst.files import check_place
 
 if TYPE_CHECKING:
     from cst.bench.engines import Engine
@@ -58,23 +60,27 @@ class Bench:
 
     def run(self) -> None:
         """Run what is missing and print the table."""
-        from cst.bench.suite import find_suite, with_seeds
+        from cst.bench.suite import check_data, find_suite, with_seeds
 
         for name in ("seeds", "jobs", "threads"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"--{name} must be at least 1.")
+        if not 0 <= self.gpus < math.inf or not 0 < (1 if self.cpus is None else self.cpus) < math.inf:
+            raise ValueError("--cpus must be more than 0, and --gpus at least 0.")
         if self.ray is None and (self.cpus is not None or self.gpus):
             raise ValueError("--cpus and --gpus are for runs on a cluster: name it with --ray.")
         if self.ray is not None and self.jobs is not None:
             raise ValueError("--ray fills the cluster by itself: leave out --jobs.")
         check_table_files(self.to, self.figure, self.json)
         suite = with_seeds(find_suite(self.suite, self.methods, self.tasks, self._settings()), self.seeds)
+        check_data(suite)
+        out = self.out or default_place(suite)
+        check_place(out, "out=")
 
         from cst.bench.job import jobs_of
         from cst.bench.progress import SuiteProgress
         from cst.bench.runner import run_suite
 
-        out = self.out or default_place(suite)
         jobs = jobs_of(suite, out)
         progress = SuiteProgress()
         ended = run_suite(jobs, self._engine(progress), progress)
@@ -99,8 +105,11 @@ class Bench:
         for word in self.set:
             name, equals, value = word.partition("=")
             if not equals:
-                raise ValueError(f"--set {word}: write NAME=VALUE, for instance epochs=5.")
-            values[name.strip().replace("-", "_")] = yaml.safe_load(value)
+                raise ValueError(f"--set {word}: write NAME=VALUE, for instance 'epochs=5'.")
+            try:
+                values[name.strip().replace("-", "_")] = yaml.safe_load(value)
+            except yaml.YAMLError:
+                raise ValueError(f"--set {word}: the value cannot be read; put quotes around it.") from None
         config_from(values, where="--set")
         return values
 

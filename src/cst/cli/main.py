@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 from cst.bench import RunError
@@ -55,9 +57,19 @@ options:
 """
 
 
+class Terminated(KeyboardInterrupt):
+    """Somebody asked the process to end: a scheduler that takes the machine back, for instance."""
+
+
+def _terminate(number: int, frame: Any) -> None:
+    raise Terminated
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of the command `cst`."""
     words = sys.argv[1:] if arguments is None else arguments
+    with suppress(ValueError):  # of a thread that is not the first
+        signal.signal(signal.SIGTERM, _terminate)
     try:
         status = _run(words)
     except BrokenPipeError:  # the reader of our output, 'head' for instance, has seen enough
@@ -72,8 +84,10 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt as stop:
         again = {"demo": "continue with --resume", "bench": "the same command continues"}
         advice = str(stop) or again.get(words[0], "")
-        print(f"\ncst: interrupted{': ' * bool(advice)}{printable(advice)}.", file=sys.stderr)
-        status = 130
+        ended = isinstance(stop, Terminated) or isinstance(stop.__cause__, Terminated)
+        what = "terminated" if ended else "interrupted"
+        print(f"\ncst: {what}{': ' * bool(advice)}{printable(advice)}.", file=sys.stderr)
+        status = 143 if ended else 130
     sys.exit(status)
 
 

@@ -46,7 +46,11 @@ class MakeTable:
     def run(self) -> None:
         """Read, print, write."""
         check_table_files(self.to, self.figure, self.json)
-        if Path(self.runs).is_dir():
+        if self.seeds is not None and self.seeds < 1:
+            raise ValueError("--seeds must be at least 1.")
+        from cst.bench.suite import suite_names
+
+        if Path(self.runs).is_dir() and self.runs not in suite_names():
             self._of_folder(Path(self.runs))
             return
         from cst.bench.job import jobs_of

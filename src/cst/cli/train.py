@@ -80,9 +80,9 @@ class Train(Config):
                 print_columns(column_figures(task.source, task.target))
                 going_on = self.resume is not None
                 adapted = train_or_choose(task, self, method, resume=going_on, out=folder, callbacks=showing, tell=say)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             begun = Run(folder).config_file.is_file()
-            raise KeyboardInterrupt(f"continue with 'cst train --resume {folder}'" if begun else "") from None
+            raise KeyboardInterrupt(f"continue with 'cst train --resume {folder}'" if begun else "") from stop
         report(folder, adapted.settings, Run.open(folder).finished, self.json)
 
     @property

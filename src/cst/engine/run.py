@@ -118,7 +118,7 @@ class Run:
             if resume:
                 run._check_same(settings)
             else:
-                run._clear()
+                run.clear()
                 settings.save(run.config_file)
             yield run
 
@@ -134,7 +134,8 @@ class Run:
                 f"{self.folder} was started with another configuration ({', '.join(changed)}): resume it as it was."
             )
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Remove what an earlier run wrote."""
         for old in self.files:
             if not old.is_dir():
                 old.unlink(missing_ok=True)
