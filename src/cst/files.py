@@ -3,11 +3,18 @@ and one sentence for damaged files."""
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+LONGEST_YAML = 1_000_000
+LEAST_ROOM = 2**20
+"""Bytes that must be free for a failure to have another reason than a full disk."""
 
 
 def check_place(path: Path, option: str, data: Iterable[Path | None] = ()) -> None:
@@ -50,7 +57,7 @@ def write_aside(path: Path, write: Callable[[Path], None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        write(aside)
+        _with_room(path, lambda: write(aside))
         with aside.open("rb+") as file:
             os.fsync(file.fileno())
         aside.chmod(0o666 & ~_umask())  # some libraries write files that only their owner may read
@@ -58,6 +65,17 @@ def write_aside(path: Path, write: Callable[[Path], None]) -> None:
     finally:
         aside.unlink(missing_ok=True)
     _flush_folder(path.parent)
+
+
+def _with_room(path: Path, write: Callable[[], None]) -> None:
+    """Libraries say strange things of a full disk: say what it is."""
+    try:
+        write()
+    except (OSError, RuntimeError) as error:
+        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        if not full and not (isinstance(error, RuntimeError) and shutil.disk_usage(path.parent).free < LEAST_ROOM):
+            raise
+        raise OSError(errno.ENOSPC, "the disk is full; what was there before is kept", str(path)) from None
 
 
 def _umask() -> int:
@@ -86,6 +104,32 @@ def _flush_folder(folder: Path) -> None:
         pass
     finally:
         os.close(handle)
+
+
+def load_yaml(text: str) -> Any:
+    """What a YAML text says: plain values only, of bounded size and depth, and without aliases.
+
+    Aliases let a few lines stand for gigabytes. All that is wrong is a ``ValueError``.
+
+    >>> load_yaml("epochs: 3")
+    {'epochs': 3}
+    >>> load_yaml("a: &a [1]\\nb: *a")
+    Traceback (most recent call last):
+    ValueError: it has an alias ('*a'), which is not allowed: write the value out
+    """
+    import yaml
+
+    if len(text) > LONGEST_YAML:
+        raise ValueError(f"it has {len(text):,} characters, more than {LONGEST_YAML:,}")
+    try:
+        for token in yaml.scan(text, yaml.SafeLoader):
+            if isinstance(token, yaml.AliasToken):
+                raise ValueError(f"it has an alias ('*{token.value}'), which is not allowed: write the value out")
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 @contextmanager

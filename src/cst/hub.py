@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from typing import Any
 
@@ -36,11 +37,16 @@ def transformers_library() -> Any:
     return transformers
 
 
+def trusted() -> bool:
+    """Whether code that comes with a model may run here: only with `CST_TRUST_REMOTE_CODE=1` in the environment."""
+    return os.environ.get("CST_TRUST_REMOTE_CODE") == "1"
+
+
 @lru_cache(maxsize=2)
 def load_tokenizer(place: str) -> Any:
     """The tokenizer in a folder or of a name."""
     try:
-        return transformers_library().AutoTokenizer.from_pretrained(place)
+        return transformers_library().AutoTokenizer.from_pretrained(place, trust_remote_code=trusted())
     except (OSError, ValueError, KeyError) as error:
         raise not_loaded(place, error) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
 MOST = 40
 """Names that a sentence can bear."""
@@ -28,6 +29,21 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(_spelled(character) for character in text)
+
+
+def harmless(cell: Any) -> Any:
+    """A cell of a table that no spreadsheet takes for a formula: one that begins like it gets an apostrophe.
+
+    >>> harmless("=cmd|calc"), harmless("-3.5"), harmless("a=b"), harmless(7)
+    ("'=cmd|calc", '-3.5', 'a=b', 7)
+    """
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def _spelled(character: str) -> str:

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from cst.bench.suite import Suite, Variant
 from cst.config import config_from
 from cst.engine.run import Run
-from cst.files import write_text_aside
+from cst.files import load_yaml, write_text_aside
 
 if TYPE_CHECKING:
     from cst.engine.callbacks import Callback
@@ -69,8 +69,8 @@ class Job:
         if not self.run.config_file.is_file():
             return []
         try:
-            then = dict(yaml.safe_load(self.options_file.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, yaml.YAMLError):  # a run that somebody else made, or damaged
+            then = dict(load_yaml(self.options_file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):  # a run that somebody else made, or damaged
             return []
         if "method" not in then:
             return []

@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Sequence
 
 from cst.bench.tables import Cell, Line, Table
+from cst.spelling import harmless
 
 
 def markdown(tables: Sequence[Table], title: str) -> str:
@@ -42,9 +43,9 @@ def comma_separated(tables: Sequence[Table], title: str) -> str:
     for number, table in enumerate(tables):
         if number:
             writer.writerow([])
-        writer.writerow(table.columns)
+        writer.writerow(map(harmless, table.columns))
         for line in table.lines:
-            writer.writerow([line.label, *(cell.text for cell in line.cells)])
+            writer.writerow([harmless(line.label), *(cell.text for cell in line.cells)])
     return text.getvalue()
 
 

@@ -81,6 +81,14 @@ def main(arguments: list[str] | None = None) -> None:
     except (FloatingPointError, RunError) as error:
         print(f"cst: {printable(str(error))}", file=sys.stderr)
         status = 1
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        print(
+            "cst: there is not enough memory for this run: lower --batch-size, --image-size or the size of the model.",
+            file=sys.stderr,
+        )
+        status = 1
     except KeyboardInterrupt as stop:
         again = {"demo": "continue with --resume", "bench": "the same command continues"}
         advice = str(stop) or again.get(words[0], "")
@@ -89,6 +97,12 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"\ncst: {what}{': ' * bool(advice)}{printable(advice)}.", file=sys.stderr)
         status = 143 if ended else 130
     sys.exit(status)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or any(
+        sign in str(error) for sign in ("can't allocate memory", "out of memory", "not enough memory")
+    )
 
 
 def _run(words: list[str]) -> int:

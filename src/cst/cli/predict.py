@@ -10,6 +10,7 @@ from cst.cli.flags import say
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_outputs, data_of_run, print_table, write_json
 from cst.files import write_aside
+from cst.spelling import harmless
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,10 @@ class Predict:
                     while name in taken:
                         name = f"input_{name}"
                     taken.insert(-len(figures), name)
-                lines.writerow(taken)
+                lines.writerow(map(harmless, taken))
                 for place, (name, label, top, gap) in enumerate(rows):
-                    cells = [column[place] for column in domain.carried.values()]
-                    lines.writerow([name, *cells, adapted.classes[label], f"{top:.6f}", f"{gap:.6f}"])
+                    cells = [name, *(column[place] for column in domain.carried.values()), adapted.classes[label]]
+                    lines.writerow([*map(harmless, cells), f"{top:.6f}", f"{gap:.6f}"])
 
         write_aside(self.out, write)
         counts = torch.bincount(labels, minlength=len(adapted.classes)).tolist()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 from cst.config.recipes import RECIPES
+from cst.files import load_yaml
 from cst.grammar import parse_setting
 from cst.spelling import unknown
 from cst.types import described, fits, plain
@@ -289,13 +290,11 @@ def load_config(path: Path) -> Config:
 
 def load_options(path: Path) -> dict[str, Any]:
     """The options in a YAML file, not yet checked."""
-    import yaml
-
     if not path.is_file():
         raise ValueError(f"There is no configuration file at {path}.")
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        values = load_yaml(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise ValueError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
     if values is None:
         values = {}

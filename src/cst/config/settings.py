@@ -11,7 +11,7 @@ from typing import Any
 from cst.config.defaults import ALWAYS
 from cst.config.options import Config, load_config, name_of_data
 from cst.config.recipes import find_recipe
-from cst.files import reading, write_text_aside
+from cst.files import load_yaml, reading, write_text_aside
 from cst.grammar import adjusted
 from cst.methods import Method
 
@@ -119,12 +119,11 @@ def versions() -> dict[str, Any]:
 
 def _check_whole(path: Path, names: Sequence[str]) -> None:
     """Refuse the file of a run that was cut short, or that a later version wrote."""
-    import yaml
 
     if not path.is_file():
         raise ValueError(f"There is no configuration file at {path}.")
     with reading(path):
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        values = load_yaml(path.read_text(encoding="utf-8")) or {}
         number = values.get("format", 0)
         absent = [name for name in names if name not in values] if number == FORMAT else []
         later = number > FORMAT

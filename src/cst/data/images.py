@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,8 @@ MARGIN = 256 / 224
 """The shorter side is brought to this multiple of the crop."""
 LEAST_PART = 0.3
 """A random part is at least this share of the picture."""
+FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "GIF", "TIFF", "PPM")
+"""What a file may hold, whatever it is called: others, such as PostScript, would start programs."""
 AT_ONCE = 64
 """Files that one thread checks in a row."""
 SMALL = 20_000
@@ -73,7 +76,9 @@ def open_picture(source: Any) -> Picture:
     from PIL import Image
 
     try:
-        return Image.open(io.BytesIO(source) if isinstance(source, bytes) else source)
+        if not isinstance(source, bytes) and not S_ISREG(os.stat(source).st_mode):
+            raise ValueError("not a file")  # a pipe would wait for somebody to write into it
+        return Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS)
     except FileNotFoundError:
         raise ValueError(f"There is no image at {source}: check the path.") from None
     except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -176,4 +177,13 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
         raise ValueError(
             f"The weights in {folder} do not fit this backbone: pass the one it was trained with."
         ) from None
-    return Adapted(model, settings, run.history(), verdict=Verdict.of((run.result or {}).get("verdict")))
+    return Adapted(model, settings, _records(run), verdict=Verdict.of((run.result or {}).get("verdict")))
+
+
+def _records(run: Run) -> list[dict[str, Any]]:
+    """Of the epochs; none where they cannot be read, which is no reason not to predict."""
+    try:
+        return run.history()
+    except ValueError as error:
+        warnings.warn(f"{error} The model is loaded without its history.", stacklevel=3)
+        return []

@@ -27,7 +27,7 @@ from typing import Any
 
 from cst.config import Config, Settings, load_config
 from cst.config.options import load_options
-from cst.files import check_place, lies_in, reading, write_aside, write_text_aside
+from cst.files import check_place, lies_in, load_yaml, reading, write_aside, write_text_aside
 
 LOCK = ".lock"
 CHECKPOINT = ("epochs", "objective", "optimizer", "memory", "data")
@@ -64,11 +64,9 @@ class Run:
     @property
     def is_run(self) -> bool:
         """Whether cst wrote what lies here: somebody else may call a file config.yaml too."""
-        import yaml
-
         try:
-            values = yaml.safe_load(self.config_file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, yaml.YAMLError):
+            values = load_yaml(self.config_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
             return self.has_model
         return self.has_model or (isinstance(values, dict) and {"task", "method"} <= set(values))
 

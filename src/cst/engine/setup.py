@@ -175,7 +175,7 @@ def set_up(
 
     try:
         fabric = Fabric(accelerator=settings.device, devices=1, precision=settings.precision)
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, ImportError) as error:
         raise ValueError(f"Device '{settings.device}' with precision '{settings.precision}': {error}") from None
     spec = ModelSpec.of(task, settings, custom=module is not None)
     encoded = set_aside(spec.encode(task), settings.hold_out, settings.seed)

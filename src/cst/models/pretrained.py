@@ -112,6 +112,7 @@ class _ImageModel(nn.Module):
 
 
 def _transformers(name: str, weights: str, architecture: Mapping[str, Any] | None) -> Steps:
+    from cst.hub import trusted
     from cst.models.text import load_transformer
 
     network = load_transformer(name, weights, architecture)
@@ -122,7 +123,7 @@ def _transformers(name: str, weights: str, architecture: Mapping[str, Any] | Non
     try:
         from transformers import AutoImageProcessor
 
-        processor = AutoImageProcessor.from_pretrained(name, use_fast=False)
+        processor = AutoImageProcessor.from_pretrained(name, use_fast=False, trust_remote_code=trusted())
         plain = not getattr(processor, "do_normalize", True)
         mean, std = ((0.0,) * 3, (1.0,) * 3) if plain else (tuple(processor.image_mean), tuple(processor.image_std))
     except Exception:  # a folder without a processor: the scale of ImageNet is what most models expect

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from cst.hub import not_loaded, place_of, transformers_library
+from cst.hub import not_loaded, place_of, transformers_library, trusted
 from cst.models.frozen import Frozen
 from cst.models.parts import Parts, load_weights
 from cst.tokens import present, without
@@ -27,11 +27,14 @@ def load_transformer(name: str, weights: str, architecture: Mapping[str, Any] | 
         if architecture is not None:
             kind = architecture["model_type"]
             rest = {key: value for key, value in architecture.items() if key != "model_type"}
-            network = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(kind, **rest))
+            config = transformers.AutoConfig.for_model(kind, **rest)
+            network = transformers.AutoModel.from_config(config, trust_remote_code=trusted())
         elif weights == "none":
-            network = transformers.AutoModel.from_config(transformers.AutoConfig.from_pretrained(name))
+            config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trusted())
+            network = transformers.AutoModel.from_config(config, trust_remote_code=trusted())
         else:
-            network, loading = transformers.AutoModel.from_pretrained(name, output_loading_info=True)
+            trust = {"trust_remote_code": trusted()}
+            network, loading = transformers.AutoModel.from_pretrained(name, output_loading_info=True, **trust)
             missing = set(loading["missing_keys"])
     except (OSError, ValueError, KeyError) as error:
         raise not_loaded(name, error) from None

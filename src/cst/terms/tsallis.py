@@ -71,8 +71,8 @@ class Tsallis(Term):
         super().__init__()
         if isinstance(alpha, str) and alpha != "auto":
             raise ValueError(f"tsallis: alpha must be a number or 'auto', got '{alpha}'.")
-        if not isinstance(alpha, str) and alpha <= 0:
-            raise ValueError(f"tsallis: alpha must be positive, got {alpha}.")
+        if not isinstance(alpha, str) and not 0 < alpha <= 100:
+            raise ValueError(f"tsallis: alpha must be positive, and at most 100, got {alpha}.")
         if samples < 2 or iterations < 1 or stride <= 0:
             raise ValueError("tsallis: samples must be at least 2, iterations at least 1, stride more than 0.")
         self.auto = alpha == "auto"

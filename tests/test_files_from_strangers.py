@@ -1,0 +1,170 @@
+"""Files that somebody else made, perhaps with intent: a sentence, no code that runs, no hang, nothing lost."""
+
+import csv
+import errno
+import json
+import os
+import threading
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+from cst.files import load_yaml, write_aside, write_text_aside
+from cst.spelling import harmless
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join(9 * ['*' + old])}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (BOMB + "method: *i\n", "it has an alias ('*a'), which is not allowed"),
+        ("epochs: " + 5000 * "[" + 5000 * "]", "it is nested too deeply"),
+        ("epochs: " + 1_000_001 * "1", "more than 1,000,000"),
+        ("epochs: !!python/object/apply:os.system ['true']", "could not determine a constructor"),
+        ("epochs: [1", "is not valid YAML"),
+    ],
+)
+def test_yaml_that_would_take_memory_or_run_code(text, says, mistake, tmp_path):
+    (tmp_path / "mine.yaml").write_text(text)
+    for command in (["train", "--config"], ["bench"], ["table"]):
+        assert says in mistake(*command, tmp_path / "mine.yaml")
+
+
+def test_plain_yaml_is_read_as_before():
+    values = {"epochs": 3, "weight": {"cycle": 2.0}, "option": ["cycle.l2=0.1"], "strict": True, "seed": None}
+    assert load_yaml(yaml.safe_dump(values)) == values
+
+
+def test_predictions_carry_no_formulas(cst, tmp_path):
+    random = np.random.default_rng(0)
+    rows = [["@SUM(1)" if i % 2 else "=cmd|calc", *random.normal(size=2) + 3 * (i % 2)] for i in range(40)]
+    for name in ("source.csv", "target.csv"):
+        with (tmp_path / name).open("w", newline="") as file:
+            csv.writer(file).writerows([["label", "a", "b"], *rows])
+    run = tmp_path / "run"
+    words = ["--source", tmp_path / "source.csv", "--target", tmp_path / "target.csv", "--epochs", "1", "--out", run]
+    assert cst("train", "--method", "source-only", *words)[0] == 0
+    code, _, err = cst("predict", run, "--input", tmp_path / "target.csv", "--out", tmp_path / "p.csv")
+    assert code == 0, err
+    with (tmp_path / "p.csv").open(newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert {"'=cmd|calc", "'@SUM(1)"} & set(cells)
+    assert not [cell for cell in cells if cell.startswith(("=", "@"))]
+
+
+@pytest.mark.parametrize("cell", ["-1", "+2.5e3", "-inf", "a-b", "", 3, None, 2.5])
+def test_what_is_no_formula_stays_as_it_is(cell):
+    assert harmless(cell) is cell
+
+
+def test_a_pipe_among_the_pictures_is_left_out_and_nobody_waits_for_it(photos, cst):
+    source, target = photos
+    os.mkfifo(target / "pipe.jpg")
+    done = []
+    worker = threading.Thread(target=lambda: done.append(looked_at(target / "pipe.jpg")), daemon=True)
+    worker.start()
+    worker.join(10)
+    assert done
+    assert "cannot be read as an image" in done[0]
+    code, out, err = cst("inspect", source, target)
+    assert code == 0
+    assert "pipe.jpg" in out + err
+
+
+def looked_at(path):
+    from cst.data.images import problem
+
+    return problem(path)
+
+
+def test_a_picture_is_what_its_name_promises_or_one_of_the_known_formats(tmp_path):
+    (tmp_path / "evil.jpg").write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n")
+    assert "cannot be read as an image" in looked_at(tmp_path / "evil.jpg")
+    for name, mode in [("a.png", "RGB"), ("a.gif", "P"), ("a.bmp", "RGB"), ("a.tif", "L"), ("a.webp", "RGB")]:
+        Image.new(mode, (8, 8)).save(tmp_path / name)
+        assert looked_at(tmp_path / name) == ""
+
+
+def test_code_in_a_folder_of_a_model_is_not_run(tiny_bert, tmp_path, monkeypatch):
+    import shutil
+
+    from cst.hub import load_tokenizer
+    from cst.models.text import load_transformer
+
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_bert, folder)
+    trap = tmp_path / "ran"
+    (folder / "evil.py").write_text(f"open({str(trap)!r}, 'w').close()\nclass Evil: pass\n")
+    for name, key in (("tokenizer_config.json", "AutoTokenizer"), ("config.json", "AutoModel")):
+        values = json.loads((folder / name).read_text())
+        reference = ["evil.Evil", None] if key == "AutoTokenizer" else "evil.Evil"
+        values |= {
+            "auto_map": {key: reference, "AutoConfig": "evil.Evil"},
+            "tokenizer_class": "Evil",
+            "model_type": "evil",
+        }
+        (folder / name).write_text(json.dumps(values))
+    monkeypatch.setattr("builtins.input", lambda *words: pytest.fail("it asks whether code may run"))
+    load_tokenizer.cache_clear()
+    for load in (lambda: load_tokenizer(str(folder)), lambda: load_transformer(str(folder), "pretrained", None)):
+        with pytest.raises(ValueError, match="cannot be loaded"):
+            load()
+    assert not trap.exists()
+
+
+def test_a_full_disk_is_called_that_and_the_old_file_stays(tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    import cst.files
+
+    write_text_aside(tmp_path / "a.txt", "before")
+
+    def fails(aside):
+        raise RuntimeError("[enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0")
+
+    with pytest.raises(RuntimeError, match="unexpected pos"):  # for another reason
+        write_aside(tmp_path / "a.txt", fails)
+    monkeypatch.setattr(cst.files.shutil, "disk_usage", lambda place: SimpleNamespace(free=0))
+    with pytest.raises(OSError, match="the disk is full; what was there before is kept") as error:
+        write_aside(tmp_path / "a.txt", fails)
+    assert error.value.errno == errno.ENOSPC
+    assert (tmp_path / "a.txt").read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+SHORT = ["--epochs", "1", "--steps-per-epoch", "2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--device", "tpu"], 2, "Device 'tpu'"),
+        (["--method", "tsallis(alpha=1e308)"], 2, "alpha must be positive, and at most 100"),
+        (["--bottleneck", "1000000000"], 1, "there is not enough memory for this run"),
+    ],
+)
+def test_settings_that_cannot_be_are_one_sentence(words, code, says, cst, tmp_path):
+    ended, out, err = cst("train", *SHORT, "--out", tmp_path / "run", *words)
+    assert ended == code
+    assert says in err
+    assert "Traceback" not in out + err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_torn_line_in_the_records_does_not_keep_a_model_from_predicting(shifted_blobs, tmp_path):
+    import cst
+
+    source, labels, target, _ = shifted_blobs
+    words = {"epochs": 2, "steps_per_epoch": 3, "out": tmp_path / "run", "progress": False}
+    adapted = cst.adapt((source, labels), target, "source-only", **words)
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    metrics.write_text(metrics.read_text()[:-20])
+    with pytest.warns(UserWarning, match=r"metrics\.jsonl is damaged .* loaded without its history"):
+        again = cst.load(tmp_path / "run")
+    assert again.history == []
+    assert (again.predict(target) == adapted.predict(target)).all()
