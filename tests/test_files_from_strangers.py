@@ -168,3 +168,101 @@ def test_a_torn_line_in_the_records_does_not_keep_a_model_from_predicting(shifte
         again = cst.load(tmp_path / "run")
     assert again.history == []
     assert (again.predict(target) == adapted.predict(target)).all()
+
+
+class Evil:
+    """Pickled, it makes a file when it is read."""
+
+    def __init__(self, trap):
+        self.trap = str(trap)
+
+    def __reduce__(self):
+        return open, (self.trap, "w")
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory):
+    """A finished run on tables, with all files that a run may have."""
+    from cst.cli.main import main
+
+    folder = tmp_path_factory.mktemp("strangers")
+    random = np.random.default_rng(0)
+    for name in ("source.csv", "target.csv"):
+        rows = [[i % 2, *random.normal(size=2) + 3 * (i % 2)] for i in range(40)]
+        with (folder / name).open("w", newline="") as file:
+            csv.writer(file).writerows([["label", "a", "b"], *rows])
+    words = [
+        "--source",
+        folder / "source.csv",
+        "--target",
+        folder / "target.csv",
+        "--epochs",
+        "4",
+        "--out",
+        folder / "run",
+    ]
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in ["train", *words, "--select", "certainty", "--keep-checkpoint"]])
+    assert end.value.code == 0
+    return folder
+
+
+def test_no_file_of_a_run_can_run_code(whole_run, tmp_path, cst):
+    """A pickle in the place of each file in turn, and every command that reads a run."""
+    import pickle
+    import shutil
+
+    trap = tmp_path / "ran"
+    poison = pickle.dumps(Evil(trap))
+    files = [path.name for path in (whole_run / "run").iterdir() if path.is_file() and not path.name.startswith(".")]
+    assert {"config.yaml", "metrics.jsonl", "checkpoint.pt", "model.json", "model.safetensors"} <= set(files)
+    target = whole_run / "target.csv"
+    for name in files:
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        shutil.copytree(whole_run / "run", tmp_path / "run")
+        (tmp_path / "run" / name).write_bytes(poison)
+        commands = [["predict", tmp_path / "run", "--input", target, "--out", tmp_path / "p.csv"]]
+        commands += [["evaluate", tmp_path / "run"], ["train", "--resume", tmp_path / "run"]]
+        commands += [["report", tmp_path / "run", "--out", tmp_path / "r.html"], ["table", tmp_path / "run"]]
+        for words in commands:
+            code, out, err = cst(*words)
+            assert code in (0, 1, 2), (name, words)
+            assert "Traceback" not in out + err, (name, words)
+        assert not trap.exists(), name
+
+
+@pytest.mark.parametrize("place", ["weights", "cache", "npy", "npz"])
+def test_no_file_beside_a_run_can_run_code(place, whole_run, tmp_path, cst, monkeypatch):
+    import pickle
+
+    import torch
+
+    trap = tmp_path / "ran"
+    data = ["--source", whole_run / "source.csv", "--target", whole_run / "target.csv"]
+    words = ["train", "--epochs", "1", "--steps-per-epoch", "1", "--out", tmp_path / "run"]
+    if place == "weights":
+        torch.save({"weight": Evil(trap)}, tmp_path / "weights.pt")
+        code, out, err = cst(*words, *data, "--backbone", "mlp", "--weights", tmp_path / "weights.pt")
+    elif place == "cache":
+        from cst.data.domain import Domain
+        from cst.tasks.benchmarks.features import features_of
+
+        monkeypatch.setenv("CST_CACHE", str(tmp_path / "cache"))
+        domain = Domain(kind="texts", items=["a", "b"], names=["a", "b"], labels=[0, 1])
+        features_of(domain, "mine", "net", lambda items: np.zeros((2, 3)))
+        (file,) = (tmp_path / "cache").iterdir()
+        np.save(file, np.array([Evil(trap)], dtype=object), allow_pickle=True)
+        with pytest.raises(ValueError, match="is damaged or was not written by cst"):
+            features_of(domain, "mine", "net", lambda items: np.zeros((2, 3)))
+        assert not trap.exists()
+        return
+    else:
+        file = tmp_path / f"evil.{place}"
+        if place == "npy":
+            file.write_bytes(pickle.dumps(Evil(trap)))
+        else:
+            np.savez(file, x=np.array([Evil(trap)], dtype=object))
+        code, out, err = cst(*words, "--source", file, "--target", file)
+    assert code == 2, (code, out, err)
+    assert "Traceback" not in out + err
+    assert not trap.exists()
