@@ -59,6 +59,9 @@ def test_table_of_runs_that_exist_already(ran, cst, tmp_path, mistake):
     assert {row["line"] for row in rows} == {"source-only", "cycle(l2=1)"}
     assert {row["column"] for row in rows} == {"synthetic-digits", "wine-rescaled"}
     assert "Backbone: a small network from scratch" in said
+    before = sorted(folder.rglob("*"))
+    assert cst("table", folder / "runs")[0] == 0
+    assert sorted(folder.rglob("*")) == before  # nothing is written among the runs of somebody else
     (tmp_path / "empty").mkdir()
     assert "holds no finished run" in mistake("table", tmp_path / "empty")
     assert "leave out --methods" in mistake("table", folder / "runs", "--methods", "cst")

@@ -34,8 +34,8 @@ class MakeTable:
     """A second table of the best epoch by the target's labels, marked as such, and one of the samples trained on where
     others were tested."""
     out: Path | None = None
-    """Folder of the suite's runs, in which table.md, .csv, .tex and .html are written. (default: runs/bench/SUITE, or
-    the FOLDER)"""
+    """Folder of the suite's runs, in which table.md, .csv, .tex and .html are written (default: runs/bench/SUITE); of a
+    FOLDER's runs nothing is written unless --out or --to says where."""
     to: Path | None = None
     """Write the table to this file only: .md, .csv, .tex or .html."""
     figure: Path | None = None
@@ -74,7 +74,7 @@ class MakeTable:
         rows, runs = rows_below(folder)
         suite = Suite(folder.name, f"Runs in {folder.name or folder.resolve().name}", ())
         facts = facts_of(None, [run.settings for run in runs], rows)
-        show_tables(suite.title, tables_of(suite, rows, facts, self.oracle), self.out or folder, self.to)
+        show_tables(suite.title, tables_of(suite, rows, facts, self.oracle), self.out, self.to)
         write_json(self.json, rows)
 
 
@@ -118,8 +118,8 @@ def show_suite(suite: Suite, jobs: list[Job], out: Path, words: Any) -> None:
     write_json(words.json, rows)
 
 
-def show_tables(title: str, tables: list[Table], out: Path, to: Path | None) -> None:
-    """Print them, and write them in every form, or in the one that was asked for."""
+def show_tables(title: str, tables: list[Table], out: Path | None, to: Path | None) -> None:
+    """Print them, and write them in every form into a folder, or in the one form that was asked for."""
     from cst.bench.writers import WRITERS
 
     for table in tables:
@@ -133,7 +133,8 @@ def show_tables(title: str, tables: list[Table], out: Path, to: Path | None) -> 
         )
     for fact in dict.fromkeys(fact for table in tables for fact in table.facts):
         tell(fact)
-    places = [to] if to else [out / f"table.{ending}" for ending in WRITERS]
+    places = [to] if to else [out / f"table.{ending}" for ending in WRITERS] if out else []
     for place in places:
         write_text_aside(place, WRITERS[place.suffix.lower().lstrip(".")](tables, title))
-    tell(f"Written: {to or out / 'table.md'}{'' if to else ', .csv, .tex, .html'}")
+    if places:
+        tell(f"Written: {places[0]}{'' if to else ', .csv, .tex, .html'}")
