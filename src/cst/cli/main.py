@@ -15,6 +15,7 @@ from cst.cli.bench import Bench
 from cst.cli.compare import Compare
 from cst.cli.demo import Demo
 from cst.cli.evaluate import Evaluate
+from cst.cli.export import Export
 from cst.cli.flags import OPTIONS, as_flags
 from cst.cli.inspect import Inspect
 from cst.cli.listings import Methods, Tasks
@@ -32,6 +33,7 @@ COMMANDS = {
     "train": Train,
     "evaluate": Evaluate,
     "predict": Predict,
+    "export": Export,
     "compare": Compare,
     "analyse": Analyse,
     "report": Report,

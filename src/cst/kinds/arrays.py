@@ -13,7 +13,7 @@ from cst.data.columns import Choice, Column, choose, encoded, identifiers
 from cst.data.domain import Domain, Reading, RowNames
 from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, read_columns, read_labels
 from cst.data.readers.tables import LABEL
-from cst.kinds.contract import MAYBE, NO, Kind, paths_or_texts
+from cst.kinds.contract import MAYBE, NO, Encoder, Kind, paths_or_texts
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -172,6 +172,14 @@ class Arrays(Kind):
         """Numbers of that shape and type."""
         columns = tuple(map(Column.of, encoding["columns"]))
         return ArrayEncoder(tuple(encoding["shape"]), encoding["bytes_in"], columns, encoding["raw"])
+
+    def explained(self, encoder: Encoder) -> dict[str, Any]:
+        """Numbers as they are; of a table, its columns in their order."""
+        assert isinstance(encoder, ArrayEncoder)
+        scale = "bytes divided by 255" if encoder.bytes_in else "numbers as they are"
+        columns = [asdict(column) for column in encoder.columns]
+        order = {"columns": columns, "order": "a number, or 0 and 1 for each category; gaps are filled"}
+        return {"values": scale, **(order if columns else {})}
 
     @property
     def augmentations(self) -> Augmentations:

@@ -13,6 +13,7 @@ from cst.data.domain import Domain, Reading
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
+    from torch import Tensor
 
     from cst.config import Settings
     from cst.data.augmentations import Augmentations
@@ -96,6 +97,16 @@ class Kind(ABC):
     @abstractmethod
     def encoder(self, encoding: Mapping[str, Any], backbone: str, home: Path | None) -> Encoder:
         """What encodes so; ``home`` is the folder of a saved model, if it is one."""
+
+    def examples(self, encoder: Encoder) -> Tensor:
+        """Two encoded inputs, of no meaning."""
+        import torch
+
+        return torch.zeros(2, *encoder.shape)
+
+    def explained(self, encoder: Encoder) -> dict[str, Any]:
+        """How items become inputs, for somebody who has to do it without cst."""
+        return {}
 
     @property
     @abstractmethod

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cst.config.defaults import PRETRAINED_IMAGES
 from cst.data.domain import Domain, Reading, RowNames
 from cst.data.readers import is_saved_dataset, read_labels
-from cst.kinds.contract import MAYBE, NO, SURELY, Kind, as_sequence, paths_or_texts
+from cst.kinds.contract import MAYBE, NO, SURELY, Encoder, Kind, as_sequence, paths_or_texts
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -135,6 +135,18 @@ class Images(Kind):
     def encoder(self, encoding: Mapping[str, Any], backbone: str, home: Path | None) -> ImageEncoder:
         """Squares of that side."""
         return ImageEncoder(encoding["image_size"])
+
+    def explained(self, encoder: Encoder) -> dict[str, Any]:
+        """Decode, crop, resize."""
+        from cst.data.images import MARGIN
+
+        return {
+            "colours": "RGB, turned as the camera says, transparent parts white",
+            "crop": "the square in the middle, this share of the shorter side",
+            "share": 1 / MARGIN,
+            "resize": "to the side of the inputs, bilinear",
+            "values": "bytes divided by 255",
+        }
 
     @property
     def augmentations(self) -> Augmentations:

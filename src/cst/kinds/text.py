@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from cst.data.columns import identifiers
 from cst.data.domain import Domain, Reading, RowNames
 from cst.data.readers import is_table, read_columns, read_labels
-from cst.kinds.contract import MAYBE, NO, SURELY, Kind, as_sequence, paths_or_texts
+from cst.kinds.contract import MAYBE, NO, SURELY, Encoder, Kind, as_sequence, paths_or_texts
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from cst.config import Settings
     from cst.data.augmentations import Augmentations
     from cst.data.texts import TokenSamples
@@ -116,6 +118,20 @@ class Text(Kind):
 
         kept = home is not None and (home / TOKENIZER).is_dir()
         return TextEncoder(str(home / TOKENIZER) if kept and home else place_of(backbone), encoding["max_length"])
+
+    def examples(self, encoder: Encoder) -> Tensor:
+        """Two texts of different length."""
+        import torch
+
+        return encoder.encode(["a", "a longer text"]).take(torch.arange(2))
+
+    def explained(self, encoder: Encoder) -> dict[str, Any]:
+        """Token numbers of the tokenizer that lies beside the model."""
+        from cst.tokens import NO_TOKEN
+
+        assert isinstance(encoder, TextEncoder)
+        words = "numbers of the tokens, special ones included; shorter texts are filled up"
+        return {"values": words, "tokenizer": TOKENIZER, "max_length": encoder.max_length, "filled_with": NO_TOKEN}
 
     @property
     def augmentations(self) -> Augmentations:
