@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,12 @@ from torch import Tensor, nn
 from cst.config import Settings
 from cst.data.domain import Domain, Reading
 from cst.data.task import Task
+from cst.engine.card import MARK, model_card
 from cst.engine.evaluation import DomainView
 from cst.engine.progress import shown
 from cst.engine.run import Run
+from cst.extras import missing
+from cst.files import write_text_aside
 from cst.kinds import KINDS, kind_of_path
 from cst.kinds.contract import Kind
 from cst.models.backbones import CUSTOM
@@ -131,6 +135,33 @@ class Adapted:
             raise ValueError(f"{folder} holds a run, which saving would replace: choose another folder for the model.")
         self.write(run)
 
+    def save_pretrained(self, folder: str | Path, name: str = "") -> None:
+        """The same with a model card, as the Hugging Face hub wants a folder.
+
+        Args:
+            folder: a new one, or one that was saved before; a README.md that somebody wrote is left alone.
+            name: the title of the card.
+        """
+        self.save(folder)
+        page = Path(folder) / "README.md"
+        if not page.is_file() or MARK in page.read_text(encoding="utf-8", errors="replace"):
+            write_text_aside(page, model_card(self, name))
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, **options: Any) -> Adapted:
+        """A model from a folder, or from the hub by its name; ``options`` go to the download, such as ``revision``."""
+        if Path(name).is_dir():
+            return load(name)
+        return load(hub().snapshot_download(str(name), **options))
+
+    def push_to_hub(self, name: str, private: bool = False, token: str | None = None) -> str:
+        """Publish the model with its card as the repository ``name`` of the hub, and return the address."""
+        api = hub().HfApi(token=token)
+        with TemporaryDirectory() as folder:
+            self.save_pretrained(Path(folder) / "model", name.rpartition("/")[2])
+            api.create_repo(name, private=private, exist_ok=True)
+            return str(api.upload_folder(repo_id=name, folder_path=str(Path(folder) / "model")))
+
     def write(self, run: Run, settings: Settings | None = None) -> None:
         """Write the model among the files of a run, whose settings may be others."""
         run.folder.mkdir(parents=True, exist_ok=True)
@@ -138,6 +169,15 @@ class Adapted:
         (settings or self.settings).save(run.config_file)
         run.write_records(self.history)
         self.spec.save(run.folder)
+
+
+def hub() -> Any:
+    """The client of the Hugging Face hub."""
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise missing("huggingface_hub", "The Hugging Face hub") from None
+    return huggingface_hub
 
 
 def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:

@@ -43,6 +43,8 @@ class Kind(ABC):
 
     name: str
     """What the data are called, in the plural."""
+    pipeline: str = "tabular-classification"
+    """What hubs call a classifier of such data."""
     unit: str = "row"
     """What one sample is: a row or a file."""
     size_unit: str

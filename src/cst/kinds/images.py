@@ -62,6 +62,7 @@ class Images(Kind):
     """Pictures that stay on disk until a batch needs them."""
 
     name, unit, size_unit = "images", "file", "pixels on the shorter side"
+    pipeline = "image-classification"
     backbone = "efficientnet-lite0"
     fields = ("image_size", "views")
 

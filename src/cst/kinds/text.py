@@ -55,6 +55,7 @@ class Text(Kind):
     """Texts, of which the tokens lie in memory."""
 
     name, size_unit = "text", "words"
+    pipeline = "text-classification"
     backbone = "minilm"
     fields = ("max_length", "pooling")
     reads_column = True
