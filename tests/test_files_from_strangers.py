@@ -156,7 +156,13 @@ def test_settings_that_cannot_be_are_one_sentence(words, code, says, cst, tmp_pa
     assert not (tmp_path / "run").exists()
 
 
-def test_a_torn_line_in_the_records_does_not_keep_a_model_from_predicting(shifted_blobs, tmp_path):
+@pytest.fixture
+def command(cst):
+    """`cst` under a name that leaves the package's free."""
+    return cst
+
+
+def test_a_torn_line_in_the_records_does_not_keep_a_model_from_predicting(shifted_blobs, tmp_path, command):
     import cst
 
     source, labels, target, _ = shifted_blobs
@@ -168,6 +174,11 @@ def test_a_torn_line_in_the_records_does_not_keep_a_model_from_predicting(shifte
         again = cst.load(tmp_path / "run")
     assert again.history == []
     assert (again.predict(target) == adapted.predict(target)).all()
+    np.save(tmp_path / "target.npy", target)
+    code, _, err = command("predict", tmp_path / "run", "--input", tmp_path / "target.npy", "--out", tmp_path / "p.csv")
+    assert code == 0
+    assert err.startswith("cst: ")  # one sentence, no line of code
+    assert "UserWarning" not in err
 
 
 class Evil:

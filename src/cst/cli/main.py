@@ -6,6 +6,7 @@ import dataclasses
 import os
 import signal
 import sys
+import warnings
 from contextlib import suppress
 from typing import Any
 
@@ -16,7 +17,7 @@ from cst.cli.compare import Compare
 from cst.cli.demo import Demo
 from cst.cli.evaluate import Evaluate
 from cst.cli.export import Export
-from cst.cli.flags import OPTIONS, as_flags
+from cst.cli.flags import OPTIONS, as_flags, say
 from cst.cli.inspect import Inspect
 from cst.cli.listings import Methods, Tasks
 from cst.cli.options import parse
@@ -67,13 +68,21 @@ def _terminate(number: int, frame: Any) -> None:
     raise Terminated
 
 
+def _say_warning(message: Warning | str, category: type[Warning], *where: Any) -> None:
+    """Ours are sentences; what libraries say to programmers is not for users."""
+    if issubclass(category, UserWarning):
+        say(" ".join(str(message).split()))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of the command `cst`."""
     words = sys.argv[1:] if arguments is None else arguments
     with suppress(ValueError):  # of a thread that is not the first
         signal.signal(signal.SIGTERM, _terminate)
     try:
-        status = _run(words)
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            status = _run(words)
     except BrokenPipeError:  # the reader of our output, 'head' for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141
