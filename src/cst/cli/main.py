@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
         signal.signal(signal.SIGTERM, _terminate)
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _say_warning
+            warnings.showwarning = _say_warning  # type: ignore[assignment]
             status = _run(words)
     except BrokenPipeError:  # the reader of our output, 'head' for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
