@@ -30,13 +30,13 @@ class KillsAWorker(SuiteProgress):
 
     def __init__(self, victim):
         super().__init__(lambda line: None)
-        self.victim, self.killed, self.first = victim, 0, ""
+        self.victim, self.killed, self.record = victim, 0, ""
 
     def moved(self, label, share, note=""):
         super().moved(label, share, note)
         if label == self.victim.label and not self.killed and 2 / 6 <= share < 1:
             self.killed = worker_of(self.victim)
-            self.first = self.victim.run.metrics_file.read_text().splitlines()[0]
+            self.record = self.victim.run.metrics_file.read_text().splitlines()[0]
             os.kill(self.killed, signal.SIGKILL)
 
 
@@ -63,7 +63,7 @@ def test_everything_completes_and_nothing_twice_when_a_worker_is_killed(cluster,
         numbers = [record["epoch"] for record in job.run.history()]
         assert numbers == list(range(1, 7))  # no epoch is missing, none is there twice
     # The first epoch was not trained again: its record has the seconds that it took before the worker was killed.
-    assert jobs[0].run.metrics_file.read_text().splitlines()[0] == progress.first
+    assert jobs[0].run.metrics_file.read_text().splitlines()[0] == progress.record
     written = [job.run.result_file.stat().st_mtime_ns for job in jobs]
     assert not run_suite(jobs, Cluster("auto", Place()), SuiteProgress(lambda line: None)).failed
     assert [job.run.result_file.stat().st_mtime_ns for job in jobs] == written  # nothing is run again
