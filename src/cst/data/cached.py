@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from cst.data.inference import quick
 from cst.data.loading import in_order
 from cst.data.samples import Samples, TensorSamples, some_contents
 from cst.data.task import EncodedTask, Labelled, Oracle
@@ -52,7 +53,7 @@ def through_frozen(
         domains.append(task.oracle.test.inputs)
     if task.judges is not None:
         domains.append(task.judges.inputs)
-    example = frozen(domains[0].take(torch.arange(min(8, len(domains[0])))).to(device_of(frozen)))
+    example = frozen(example_for(frozen, domains[0]))
     if sum(map(len, domains)) * example[0].numel() * example.element_size() > MOST:
         return task
     source, target, *rest = (_kept(samples, frozen, folder, workers) for samples in domains)
@@ -83,8 +84,9 @@ def _outputs(samples: Samples, frozen: nn.Module, workers: int | None) -> Tensor
     """One output for each sample; those of texts as long as the text."""
     sequences: list[Tensor] = []
     together, start = torch.empty(0), 0
+    passing = quick(frozen, example_for(frozen, samples), len(samples))
     for inputs in in_order(samples, BATCH, workers, "frozen layers"):
-        made = frozen(inputs.to(device_of(frozen))).cpu()
+        made = passing(inputs.to(device_of(frozen))).cpu()
         if made.ndim == 3:
             sequences += [sequence[positions].clone() for sequence, positions in zip(made, present(made), strict=True)]
             continue
@@ -105,6 +107,11 @@ def fingerprint(samples: Samples, frozen: nn.Module, workers: int | None) -> str
         digest.update(str(tuple(inputs.shape)).encode())
         digest.update(inputs.numpy().tobytes())
     return digest.hexdigest()[:32]
+
+
+def example_for(network: nn.Module, samples: Samples) -> Tensor:
+    """A few samples where the network is."""
+    return samples.take(torch.arange(min(8, len(samples)))).to(device_of(network))
 
 
 def device_of(module: nn.Module) -> torch.device:

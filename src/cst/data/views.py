@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from cst.data.augmentations import Augmentation
-from cst.data.cached import BATCH, MOST, device_of, fingerprint
+from cst.data.cached import BATCH, MOST, device_of, example_for, fingerprint
+from cst.data.inference import quick
 from cst.data.loading import in_order
 from cst.data.samples import Samples
 from cst.files import write_aside
@@ -75,8 +76,9 @@ def _made(samples: Samples, frozen: nn.Module, augment: Augmentation, count: int
     bank, start = torch.empty(0), 0
     with torch.random.fork_rng():
         torch.manual_seed(0)
+        passing = quick(frozen, example_for(frozen, samples), len(samples) * count)
         for inputs in in_order(samples, BATCH, workers, f"{count} views through frozen layers"):
-            views = [frozen(augment(inputs).to(device_of(frozen))).cpu().half() for _ in range(count)]
+            views = [passing(augment(inputs).to(device_of(frozen))).cpu().half() for _ in range(count)]
             if not start:
                 bank = torch.empty(len(samples), count, *views[0].shape[1:], dtype=torch.float16)
             bank[start : start + len(inputs)] = torch.stack(views, 1)

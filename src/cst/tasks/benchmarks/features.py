@@ -74,9 +74,12 @@ def text_features(items: Sequence[str]) -> Any:
 def _outputs(network: nn.Module, samples: Any) -> Any:
     import torch
 
+    from cst.data.cached import example_for
+    from cst.data.inference import quick
     from cst.data.loading import in_order
 
     network.eval()
     with torch.no_grad():
-        outputs: list[Tensor] = [network(inputs) for inputs in in_order(samples, BATCH, None, "features")]
+        passing = quick(network, example_for(network, samples), len(samples))
+        outputs: list[Tensor] = [passing(inputs) for inputs in in_order(samples, BATCH, None, "features")]
     return torch.cat(outputs).numpy()
