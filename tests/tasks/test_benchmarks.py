@@ -26,6 +26,7 @@ def test_every_pair_has_a_name():
         "office-home-features": 12,
         "office-31-features": 6,
         "amazon-features": 12,
+        "amazon-mpnet-features": 12,
         "digits-small": 6,
         "tables": 6,
     }

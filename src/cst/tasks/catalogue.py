@@ -62,6 +62,7 @@ TASKS = {
         *_pairs("office-home-features", "Office-Home as features of a frozen ResNet-50.", 65, OFFICE_HOME),
         *_pairs("office-31-features", "Office-31 as features of a frozen ResNet-50.", 31, OFFICE_31),
         *_pairs("amazon-features", "Amazon reviews as features of a frozen MiniLM.", 2, REVIEWS),
+        *_pairs("amazon-mpnet-features", "Amazon reviews as features of a frozen MPNet, 12 layers.", 2, REVIEWS),
         *_pairs("digits-small", "2,000 training digits of each set, 32x32, grey.", 10, DIGITS),
         *(
             TaskInfo(f"tables:{name}", "Tables of scikit-learn, divided into domains.", classes, "a half", "the other")
@@ -98,6 +99,7 @@ def named_task(name: str, data_root: Path | None = None, strict: bool = False) -
         "domainnet40": _domainnet,
         "amazon-reviews": _reviews,
         "amazon-features": _review_features,
+        "amazon-mpnet-features": _review_features,
         "office-home-features": _folder_features,
         "office-31-features": _folder_features,
     }
@@ -165,11 +167,19 @@ def _folder_features(name: str, root: Path, first: str, second: str, strict: boo
 def _review_features(name: str, root: Path, first: str, second: str, strict: bool) -> Task:
     """Features of all reviews of both domains, computed once."""
     from cst.data.task import make_task
+    from cst.hub import MINILM, place_of
     from cst.tasks.benchmarks.features import features_of, text_features
     from cst.tasks.benchmarks.reviews import read_reviews
 
+    network, place = MINILM, place_of(MINILM)
+    if name.startswith("amazon-mpnet"):
+        network = "all-mpnet-base-v2"
+        place = str(root / "weights" / network)
+        if not Path(place).is_dir():
+            raise ValueError(f"{place} is missing: put the folder of the encoder of that name there.")
+    make = text_features(place)
     source, target = (
-        features_of(read_reviews(root, part)[0], f"amazon-{part}", "minilm", text_features) for part in (first, second)
+        features_of(read_reviews(root, part)[0], f"amazon-{part}", network, make) for part in (first, second)
     )
     return make_task(name, source, target, target.labels)
 

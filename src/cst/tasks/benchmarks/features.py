@@ -61,14 +61,18 @@ def image_features(root: Path) -> tuple[str, Callable[[Sequence[Any]], Any]]:
     return name, make
 
 
-def text_features(items: Sequence[str]) -> Any:
-    """Of MiniLM: the mean of the last layer's token vectors."""
-    from cst.data.texts import TokenSamples
-    from cst.hub import MINILM, load_tokenizer, place_of
-    from cst.models.text import TextNetwork, load_transformer
+def text_features(place: str) -> Callable[[Sequence[str]], Any]:
+    """Of an encoder that transformers finds at ``place``: the mean of the last layer's token vectors."""
 
-    network = TextNetwork(load_transformer(place_of(MINILM), "pretrained", None), "mean")
-    return _outputs(network, TokenSamples.of(list(items), load_tokenizer(place_of(MINILM)), 128))
+    def make(items: Sequence[str]) -> Any:
+        from cst.data.texts import TokenSamples
+        from cst.hub import load_tokenizer
+        from cst.models.text import TextNetwork, load_transformer
+
+        network = TextNetwork(load_transformer(place, "pretrained", None), "mean")
+        return _outputs(network, TokenSamples.of(list(items), load_tokenizer(place), 128))
+
+    return make
 
 
 def _outputs(network: nn.Module, samples: Any) -> Any:
