@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from cst.bench.suite import find_suite
+from cst.bench.suite_file import find_suite
 from cst.config.recipes import RECIPES
 
 STEP = {

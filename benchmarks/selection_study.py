@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from cst.bench.suite import find_suite
+from cst.bench.suite_file import find_suite
 from cst.selection.verdict import BAD, WORDS, judge
 
 METHODS = (

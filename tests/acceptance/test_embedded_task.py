@@ -9,7 +9,7 @@ from cst.bench.job import Place, jobs_of
 from cst.bench.progress import SuiteProgress
 from cst.bench.rows import rows_of
 from cst.bench.runner import run_suite
-from cst.bench.suite import find_suite
+from cst.bench.suite_file import find_suite
 
 pytestmark = pytest.mark.acceptance
 

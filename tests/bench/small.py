@@ -1,6 +1,6 @@
 """A suite whose runs take a second."""
 
-from cst.bench.suite import read_suite
+from cst.bench.suite_file import read_suite
 
 VALUES = {
     "title": "Two methods",

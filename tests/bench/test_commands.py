@@ -116,3 +116,11 @@ def test_mistakes(words, says, mistake, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert says in mistake("bench", "demo", *words)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("words", "says"), [([], "--data-root or CST_DATA"), (["--data-root", "x"], "no folder x")])
+def test_without_its_data_no_run_of_a_suite_is_tried(words, says, mistake, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CST_DATA", raising=False)
+    assert says in mistake("bench", "sentiment-small", *words)
+    assert list(tmp_path.iterdir()) == []

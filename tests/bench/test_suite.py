@@ -1,7 +1,8 @@
 import pytest
 
 from cst.bench.job import jobs_of
-from cst.bench.suite import find_suite, read_suite, suite_names, with_seeds
+from cst.bench.suite import suite_names, with_seeds
+from cst.bench.suite_file import find_suite, read_suite
 from cst.tasks.catalogue import TASKS
 
 PAPERS = {"office-home", "sentiment", "visda", "ablation", "batch-size", "digits", "domainnet40"}

@@ -17,7 +17,8 @@ from cst.bench.facts import facts_of
 from cst.bench.job import slug
 from cst.bench.progress import SuiteProgress
 from cst.bench.rows import row
-from cst.bench.suite import ACCURACY, Suite, check_figures
+from cst.bench.suite import ACCURACY, Suite
+from cst.bench.suite_file import check_figures
 from cst.bench.tables import Table, tables_of
 from cst.bench.writers import comma_separated, fragment, latex, markdown
 from cst.config import Settings

@@ -60,7 +60,8 @@ class Bench:
 
     def run(self) -> None:
         """Run what is missing and print the table."""
-        from cst.bench.suite import check_data, find_suite, with_seeds
+        from cst.bench.suite import check_data, with_seeds
+        from cst.bench.suite_file import find_suite
 
         for name in ("seeds", "jobs", "threads"):
             if (value := getattr(self, name)) is not None and value < 1:
@@ -73,7 +74,6 @@ class Bench:
             raise ValueError("--ray fills the cluster by itself: leave out --jobs.")
         check_table_files(self.to, self.figure, self.json)
         suite = with_seeds(find_suite(self.suite, self.methods, self.tasks, self._settings()), self.seeds)
-        check_data(suite)
         out = self.out or default_place(suite)
         check_place(out, "out=")
 
@@ -82,6 +82,7 @@ class Bench:
         from cst.bench.runner import run_suite
 
         jobs = jobs_of(suite, out)
+        check_data((job.variant for job in jobs if not job.is_done), self.data_root)
         progress = SuiteProgress()
         ended = run_suite(jobs, self._engine(progress), progress)
         if any(job.is_done for job in jobs):

@@ -54,7 +54,8 @@ class MakeTable:
             self._of_folder(Path(self.runs))
             return
         from cst.bench.job import jobs_of
-        from cst.bench.suite import find_suite, with_seeds
+        from cst.bench.suite import with_seeds
+        from cst.bench.suite_file import find_suite
 
         suite = with_seeds(find_suite(self.runs, self.methods, self.tasks), self.seeds)
         out = self.out or default_place(suite)

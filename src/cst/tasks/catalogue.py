@@ -80,6 +80,11 @@ def check_task(name: str) -> None:
         raise ValueError(unknown("task", name, family or TASKS))
 
 
+def reads_files(name: str) -> bool:
+    """Whether a task's data lie under a data root; the embedded task and the tables come with packages."""
+    return name != "synthetic-digits" and not name.startswith("tables:")
+
+
 def named_task(name: str, data_root: Path | None = None, strict: bool = False) -> Task:
     """The task called ``name``, its files under ``data_root`` or the folder that CST_DATA names."""
     check_task(name)
