@@ -24,10 +24,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
-import numpy as np  # noqa: E402: it reads them when it is imported
+import numpy as np
 
 METHODS = {
     # What each of them keeps between steps, beside weights and the optimizer.

@@ -39,7 +39,7 @@ def seal(archive: Path) -> None:
 
 
 def check_seal(archive: Path) -> None:
-    """Refuse a file that was changed since it was sealed, or cut short; an archive that never was is not looked into."""
+    """Refuse a file that was changed since it was sealed, or cut short; one that never was is not looked into."""
     with archive.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - LENGTH))

@@ -52,8 +52,7 @@ class Stopping:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._let_go()
-        if self.asked and error is None:
-            signal.raise_signal(self.asked)
+        self.hand_on()  # whatever else has happened, nobody may go on as if nobody had asked
 
     def wait(self) -> None:
         """What is being done now is worth the time that it takes."""
