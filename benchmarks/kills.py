@@ -3,10 +3,10 @@
     python benchmarks/kills.py --kills 200 --keep kills.json
 
 Each method is trained once without interruption, and then in processes that are killed at random moments and resumed
-until the run is finished: weights, verdict, scores and records must be the same, but for the times. Then the
-next run of the method begins, until each method has had its part of the kills. What is done is kept in a file; the same
-command goes on where it was stopped. Processes are forked from this one, which has imported everything, so that a start
-costs a tenth of a second and not two; ``--fresh`` starts ``python -m cst train`` instead.
+until the run is finished: weights, verdict, scores and records must be the same, but for the times. Methods take turns,
+a run each, until each has had its part of the kills. What is done is kept in a file; the same command goes on where it
+was stopped. Processes are forked from this one, which has imported everything, so that a start costs a tenth of a
+second and not two; ``--fresh`` starts ``python -m cst train`` instead.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -117,34 +118,40 @@ def ending(folder: Path) -> list[Any]:
     return [*files, records, left]
 
 
-def trial(method: str, folder: Path, words: list[str], kills: int, how: argparse.Namespace) -> dict[str, Any]:
-    """Runs of one method until so many processes were killed; all of them must end as the first."""
-    whole, broken, said = (folder / name for name in ("whole", "broken", "said.txt"))
-    folder.mkdir()
-    begun = ["train", *words, "--checkpoint-every", str(how.every)]
-    code, seconds = to_end([*begun, "--out", str(whole)], how.fresh, said)
-    if code:
-        raise SystemExit(f"{method} failed with exit code {code}: {said.read_text()}")
-    expected, rng = ending(whole), random.Random(f"{how.seed} {method}")
-    result = {"method": method, "kills": 0, "runs": 0, "identical": 0, "seconds": round(seconds, 2), "in_epoch": 0}
-    while result["kills"] < kills:
-        shutil.rmtree(broken, ignore_errors=True)
+class Trial:
+    """Runs of one method, all of which must end as the first, which nobody touches."""
+
+    def __init__(self, folder: Path, words: list[str], how: argparse.Namespace, result: dict[str, Any]) -> None:
+        self.broken, self.said, self.how, self.result = folder / "broken", folder / "said.txt", how, result
+        self.begun = ["train", *words, "--checkpoint-every", str(how.every)]
+        self.random = random.Random(f"{how.seed} {result}")
+        folder.mkdir()
+        code, self.seconds = to_end([*self.begun, "--out", str(folder / "whole")], how.fresh, self.said)
+        if code:
+            raise SystemExit(f"{result['method']} failed with exit code {code}: {self.said.read_text()}")
+        self.expected = ending(folder / "whole")
+
+    def run(self, kills: int) -> None:
+        """One run, killed and resumed until it is finished; no more than so many times in all."""
+        result, how = self.result, self.how
+        shutil.rmtree(self.broken, ignore_errors=True)
+        killed = in_epoch = 0
         while True:
-            words = [*begun, "--out", str(broken)]
-            if (broken / "config.yaml").is_file():
-                words = ["train", "--resume", str(broken), "--checkpoint-every", str(how.every)]
-            stop = (rng.uniform(0, seconds), SIGNALS[how.signal]) if result["kills"] < kills else None
-            code, _ = to_end(words, how.fresh, said, stop)
+            words = [*self.begun, "--out", str(self.broken)]
+            if (self.broken / "config.yaml").is_file():
+                words = ["train", "--resume", str(self.broken), "--checkpoint-every", str(how.every)]
+            stop = (self.random.uniform(0, self.seconds), SIGNALS[how.signal])
+            code, _ = to_end(words, how.fresh, self.said, stop if result["kills"] + killed < kills else None)
             if code == 0:
                 break
             if code not in CODES[how.signal]:
-                after = f"with exit code {code} after {result['kills']} kills"
-                raise SystemExit(f"{method} failed {after}: {said.read_text()}")
-            result["kills"] += 1
-            result["in_epoch"] += is_in_epoch(broken)
-        result["runs"] += 1
-        result["identical"] += ending(broken) == expected
-    return result
+                after = f"with exit code {code} after {killed} kills"
+                raise SystemExit(f"{result['method']} failed {after}: {self.said.read_text()}")
+            killed += 1
+            in_epoch += is_in_epoch(self.broken)
+        same = ending(self.broken) == self.expected
+        for name, value in {"kills": killed, "in_epoch": in_epoch, "runs": 1, "identical": int(same)}.items():
+            result[name] += value
 
 
 def is_in_epoch(folder: Path) -> bool:
@@ -188,19 +195,26 @@ def main() -> None:
         import sklearn.metrics  # noqa: F401
     methods = how.methods.split(",")
     results = json.loads(how.keep.read_text()) if how.keep and how.keep.is_file() else {}
+    parts = [how.kills * number // len(methods) for number in range(len(methods) + 1)]
+    quotas = dict(zip(methods, (after - before for before, after in pairwise(parts)), strict=True))
+    for method in methods:
+        results.setdefault(method, {"method": method, "kills": 0, "in_epoch": 0, "runs": 0, "identical": 0})
     with tempfile.TemporaryDirectory() as place:
         source = images(Path(place) / "source.npz", 60, 0, labelled=True)
         target = images(Path(place) / "target.npz", 45, 1, labelled=False)
-        data = ["--source", str(source), "--target", str(target)]
-        for number, method in enumerate(methods):
-            if method in results:
-                continue
-            kills = how.kills * (number + 1) // len(methods) - how.kills * number // len(methods)
-            words = [*data, "--method", method, *SHORT, *METHODS.get(method, ())]
-            results[method] = trial(method, Path(place) / method, words, kills, how)
-            print(json.dumps(results[method]), file=sys.stderr, flush=True)
-            if how.keep:
-                how.keep.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        trials: dict[str, Trial] = {}
+        while waiting := [method for method in methods if results[method]["kills"] < quotas[method]]:
+            for method in waiting:  # in turns, so that each has its part at any time
+                result = results[method]
+                if method not in trials:
+                    words = ["--source", str(source), "--target", str(target), "--method", method]
+                    trials[method] = Trial(
+                        Path(place) / method, [*words, *SHORT, *METHODS.get(method, ())], how, result
+                    )
+                trials[method].run(quotas[method])
+                print(json.dumps(result), file=sys.stderr, flush=True)
+                if how.keep:
+                    how.keep.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     sys.exit(0 if show(results) else 1)
 
 

@@ -85,7 +85,7 @@ def _room(path: Path, aside: Path) -> Iterator[None]:
     """Libraries say strange things of a full disk: say what it is."""
     try:
         yield
-    except (OSError, RuntimeError) as error:
+    except Exception as error:  # torch and safetensors have errors of their own for it
         refused = error if isinstance(error, OSError) else _refused(aside)
         if refused is None or refused.errno not in FULL:
             raise
