@@ -83,6 +83,8 @@ def adapt(
         raise ValueError(f"backbone= must be a module, a name or None, got {type(backbone).__name__}.")
     if resume and "out" not in options:
         raise ValueError("resume=True needs the folder of the run to continue: pass out=folder.")
+    if options.get("checkpoint_every") is not None and options.get("out") is None:
+        raise ValueError("checkpoint_every= needs a folder for the checkpoints: pass out=folder.")
     for callback in callbacks or ():
         if not isinstance(callback, Callback):
             raise ValueError(f"callbacks= must hold cst.Callback objects, got {type(callback).__name__}.")

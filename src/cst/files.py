@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +14,11 @@ from typing import Any
 LONGEST_YAML = 1_000_000
 LEAST_ROOM = 2**20
 """Bytes that must be free for a failure to have another reason than a full disk."""
+FULL = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "no more may be written here (a quota)",
+    errno.EFBIG: "files may not be so large here",
+}
 
 
 def check_place(path: Path, option: str, data: Iterable[Path | None] = ()) -> None:
@@ -52,30 +56,53 @@ def lies_in(path: Path, folder: Path) -> bool:
     return folder.is_dir() and (place == folder.resolve() or folder.resolve() in place.parents)
 
 
-def write_aside(path: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` make a new file beside ``path`` and put it in its place; an interruption leaves the old one."""
+def write_aside(path: Path, write: Callable[[Path], None], previous: Path | None = None) -> None:
+    """Let ``write`` make a new file beside ``path`` and put it in its place; an interruption leaves the old one.
+
+    Args:
+        path: of the file.
+        write: makes it under another name.
+        previous: what the old one is called from then on, where it is to be kept.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        _with_room(path, lambda: write(aside))
-        with aside.open("rb+") as file:
-            os.fsync(file.fileno())
+        with _room(path, aside):
+            write(aside)
+            with aside.open("rb+") as file:
+                os.fsync(file.fileno())
         aside.chmod(0o666 & ~_umask())  # some libraries write files that only their owner may read
+        if previous and path.exists():
+            os.replace(path, previous)
         os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
     _flush_folder(path.parent)
 
 
-def _with_room(path: Path, write: Callable[[], None]) -> None:
+@contextmanager
+def _room(path: Path, aside: Path) -> Iterator[None]:
     """Libraries say strange things of a full disk: say what it is."""
     try:
-        write()
-    except (OSError, RuntimeError) as error:
-        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
-        if not full and not (isinstance(error, RuntimeError) and shutil.disk_usage(path.parent).free < LEAST_ROOM):
+        yield
+    except Exception as error:  # torch and safetensors have errors of their own for it
+        refused = error if isinstance(error, OSError) else _refused(aside)
+        if refused is None or refused.errno not in FULL:
             raise
-        raise OSError(errno.ENOSPC, "the disk is full; what was there before is kept", str(path)) from None
+        reason = f"{FULL[refused.errno]}; what was there before is kept"
+        raise OSError(refused.errno, reason, str(path)) from None
+
+
+def _refused(aside: Path) -> OSError | None:
+    """What the system says to more of a file that could not be written to its end."""
+    try:
+        with aside.open("ab") as file:
+            file.write(bytes(LEAST_ROOM))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error
+    return None
 
 
 def _umask() -> int:

@@ -158,7 +158,7 @@ def test_a_write_that_fails_between_epochs_loses_at_most_an_epoch(name, error, s
     with pytest.raises(KeyboardInterrupt):
         cst.adapt((source, labels), target, out=out, callbacks=[Interrupt()], **SHORT)
     before = content(out)
-    assert set(before) == {"config.yaml", "metrics.jsonl", "checkpoint.pt", "before.safetensors"}
+    assert set(before) == {"config.yaml", "metrics.jsonl", "checkpoint.pt", "checkpoint-1.pt", "before.safetensors"}
     with monkeypatch.context() as patch:
         fail_midway(patch, name, error)
         with pytest.raises(type(error)):

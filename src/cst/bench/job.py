@@ -94,7 +94,7 @@ class Job:
     def prepare(self) -> None:
         """Make the folder fit for training: begin anew where nothing was learned, forget a result that is not whole."""
         self.run.folder.mkdir(parents=True, exist_ok=True)
-        begun = self.run.checkpoint_file.exists() or (self.run.folder / "candidates").exists()
+        begun = self.run.has_checkpoint or (self.run.folder / "candidates").exists()
         if self.run.config_file.is_file() and not begun:
             self.run.clear()
         if not self.run.config_file.is_file():

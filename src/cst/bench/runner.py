@@ -29,7 +29,7 @@ class Ended:
 def run_suite(jobs: list[Job], engine: Engine, progress: SuiteProgress) -> Ended:
     """Train what is missing."""
     for job in jobs:
-        if job.changed and job.run.checkpoint_file.exists():
+        if job.changed and job.run.has_checkpoint:
             raise ValueError(
                 f"{job.run.folder} was trained with other settings ({', '.join(job.changed)}): choose another out=, or "
                 "remove that folder."

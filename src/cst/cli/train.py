@@ -15,7 +15,7 @@ from cst.config import Config
 from cst.config.options import load_options
 
 FREE = (
-    *("resume", "json", "data_root", "workers", "cache", "keep_checkpoint"),
+    *("resume", "json", "data_root", "workers", "cache", "checkpoint_every", "keep_checkpoint"),
     *("source", "target", "target_labels", "label_column"),
 )
 """What may be said of a run that goes on."""
@@ -28,7 +28,7 @@ class Train(Config):
     config: Path | None = None
     """Read options from this YAML file; flags override it."""
     resume: Path | None = None
-    """Continue the run in this folder after its last finished epoch; takes no other training options."""
+    """Continue the run in this folder from its last checkpoint; takes no other training options."""
     json: Path | None = None
     """Write the final figures to this file."""
 

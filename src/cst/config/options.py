@@ -59,7 +59,10 @@ VERSIONS = ("format", "cst", "torch")
 OF_OWN_DATA = ("text", "label", "target_labels", "label_column", "columns", "drop")
 """What can be said of data of one's own only."""
 
-LEAST = {"epochs": 1, "steps_per_epoch": 1, "batch_size": 2, "seed": 0, "max_length": 2, "image_size": 8}
+LEAST = {
+    **{"epochs": 1, "steps_per_epoch": 1, "batch_size": 2, "seed": 0, "max_length": 2, "image_size": 8},
+    "checkpoint_every": 1,
+}
 """Whole numbers and the least that each may be."""
 
 NOT_NEGATIVE = (
@@ -68,7 +71,7 @@ NOT_NEGATIVE = (
 )
 PATHS = ("out", "data_root", "source", "target", "cache")
 
-OF_THE_MACHINE = ("out", "data_root", "workers", "cache", "keep_checkpoint")
+OF_THE_MACHINE = ("out", "data_root", "workers", "cache", "checkpoint_every", "keep_checkpoint")
 """Fields that a run folder leaves out: they belong to the machine, not to the run."""
 
 
@@ -194,6 +197,9 @@ class Config:
     """Folder in which outputs of frozen layers are kept for other runs."""
     data_root: Path | None = None
     """Folder of datasets for tasks that read files; CST_DATA if not given."""
+    checkpoint_every: int | None = None
+    """Steps after which a checkpoint is written within an epoch too; it changes nothing in the run. (default: one at
+    the end of each epoch)"""
     keep_checkpoint: bool = False
     """Keep the whole checkpoint of a finished run, about three times as large as the model."""
     out: Path | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -45,12 +46,22 @@ def prefetch(make: Callable[[int], Any], numbers: Sequence[int], workers: int) -
         batch_size=None,
         sampler=numbers,
         num_workers=min(workers, len(numbers)),
+        worker_init_fn=_outlive_signals,
         generator=torch.Generator().manual_seed(0),  # else it draws from ours, and workers would change the run
     )
     for made in loader:
         if isinstance(made, ValueError):
             raise made
         yield made
+
+
+def _outlive_signals(worker: int) -> None:
+    """Whoever is asked to end, as the whole group of processes often is, still needs what workers read for its step.
+
+    A second SIGTERM ends them, and they end by themselves when the process is gone that started them.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda number, frame: signal.signal(number, signal.SIG_DFL))
 
 
 def in_order(samples: Samples, batch_size: int, workers: int | None = None, what: str = "reading") -> Iterator[Tensor]:

@@ -130,7 +130,7 @@ class Adapted:
         if run.folder.is_file():
             raise ValueError(f"{folder} is a file: choose a folder for the model.")
         run.check_place()
-        under_way = run.checkpoint_file.exists() or (run.folder / "candidates").exists()
+        under_way = run.has_checkpoint or (run.folder / "candidates").exists()
         if run.result_file.exists() or under_way or run.is_locked:
             raise ValueError(f"{folder} holds a run, which saving would replace: choose another folder for the model.")
         self.write(run)
@@ -189,7 +189,7 @@ def load(folder: str | Path, backbone: nn.Module | None = None) -> Adapted:
     """
     run = Run(Path(folder))
     if not run.has_model:
-        unfinished = run.checkpoint_file.is_file()
+        unfinished = run.has_checkpoint
         hint = f"finish it first with 'cst train --resume {folder}'." if unfinished else "name a finished run."
         raise ValueError(f"{folder} holds no adapted model: {hint}")
     weights = run.load_weights()

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from cst.engine import checkpoint
 from cst.engine.callbacks import Callback
+from cst.engine.checkpoint import Checkpoints
 from cst.engine.evaluation import Evaluation
 from cst.engine.first_look import first_look, not_adapted
 from cst.engine.metrics import distribution
@@ -32,28 +32,33 @@ def fit(
     callbacks: Sequence[Callback] = (),
     selecting: Selecting | None = None,
     warm: WarmStart | None = None,
+    checkpoint_every: int | None = None,
 ) -> list[dict[str, Any]]:
     """Train from where the run stands to its last epoch and return the records of all epochs."""
     settings, objective = training.settings, training.objective
-    history = checkpoint.restore(run, training) if run else []
-    if warm and not history:
+    checkpoints = Checkpoints(run, training, checkpoint_every)
+    history = checkpoints.restore()
+    if warm and not checkpoints.restored:
         history = warm.begin(training)
+        if run:
+            run.write_records(history)
     total = settings.epochs * settings.steps_per_epoch
     present = training.evaluation()  # both domains at the present weights, as far as somebody asks
     for callback in callbacks:
         callback.on_start(total)
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), checkpoints.kept():
         for number in range(len(history), settings.epochs):
             torch.manual_seed((settings.seed * 1_000_003 + number + 1) % 2**63)
             objective.train()
             log = EpochLog(settings, number, training.task.num_classes, partial(tell_losses, callbacks))
             steps = range(number * settings.steps_per_epoch, (number + 1) * settings.steps_per_epoch)
-            with finite(training, number):
+            with finite(training, number, log):
                 # Choose alpha by the round trip (Appendix B.3), label the target anew: whatever terms do once an epoch.
-                epoch = begin_epoch(training, number, present, steps)
-                training.sampler.start_epoch(epoch)
-                objective.start_epoch(epoch)
-                for step_number, batch in training.feed.batches(steps):
+                if not checkpoints.go_on(log):
+                    epoch = begin_epoch(training, number, present, steps)
+                    training.sampler.start_epoch(epoch)
+                    objective.start_epoch(epoch)
+                for step_number, batch in training.feed.batches(steps[log.steps :]):
                     set_rate(training.optimizer, settings, step_number)
                     epochs = step_number / settings.steps_per_epoch
                     if objective.begins(epochs):
@@ -70,6 +75,7 @@ def fit(
                     log.add(losses, training.memory.add(step))
                     for callback in callbacks:
                         callback.on_step(step_number + 1, total)
+                    checkpoints.after_step(log)
             objective.end_epoch(number + 1, settings.epochs, log.source_loss)
             present = training.evaluation()
             history.append(log.record(training, present))
@@ -79,9 +85,7 @@ def fit(
             watch_for_collapse(training, history[-1], callbacks)
             if warm:
                 warm.keep(training, history)
-            if run:
-                run.write_records(history)
-                checkpoint.save(run, training, number + 1)
+            checkpoints.after_epoch(history)
             for callback in callbacks:
                 callback.on_epoch(history[-1])
     return history
@@ -154,11 +158,15 @@ def begin_epoch(training: Training, number: int, present: Evaluation, steps: ran
 
 
 @contextmanager
-def finite(training: Training, epoch: int) -> Iterator[None]:
+def finite(training: Training, epoch: int, log: EpochLog | None = None) -> Iterator[None]:
     """A target head without a solution means that features are no longer finite."""
     try:
         yield
-    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
-        raise diverged(training.settings, epoch, "the target head has no solution") from None
+    except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+        what = ": ".join([*getattr(error, "__notes__", []), "the target head has no solution"])
+        if log is None:
+            raise diverged(training.settings, epoch, what) from None
+        log.read()  # where a loss before it was not finite, that is what to say
+        raise log.diverged(log.steps + 1, what) from None
     except NotFiniteError:
         raise diverged(training.settings, epoch, "the weights are not finite") from None

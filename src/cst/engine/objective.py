@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from cst.grammar import make
@@ -93,7 +94,7 @@ class Objective(nn.Module):
         """Every term's loss, unweighted, and the weighted total."""
         active = [(name, term) for name, term in self.items() if not self._waits(name, step.epochs)]
         silent = {name for _, term in active for name in term.replaces(step)}
-        losses = {name: term(step) for name, term in active if name not in silent}
+        losses = {name: _called(name, term, step) for name, term in active if name not in silent}
         parts = [self.weight(name, step.epochs) * loss for name, loss in losses.items()]
         losses["total"] = sum(parts[1:], start=parts[0])
         return losses
@@ -107,7 +108,7 @@ class Objective(nn.Module):
         """Tell every term that will have a part in it."""
         for name, term in self.items():
             if name == SOURCE or epoch.number + 1 > self.warm_until:
-                term.start_epoch(epoch)
+                _called(name, term.start_epoch, epoch)
 
     def end_epoch(self, epochs: int, total: int, source_loss: float) -> None:
         """End a warm-up of open length: when the source's loss falls by less than a part, or a share has passed.
@@ -154,3 +155,12 @@ class Objective(nn.Module):
         values = {key: value for _, term in self.items() for key, value in term.metrics().items()}
         values |= {**self.look, **({"held": True} if self.held else {})}
         return {key: value.tolist() if isinstance(value, Tensor) else value for key, value in values.items()}
+
+
+def _called(name: str, part: Callable[[Any], Any], seen: Any) -> Any:
+    """What a term makes of a step or an epoch; its name stands with a system of equations without a solution."""
+    try:
+        return part(seen)
+    except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+        error.add_note(name)
+        raise

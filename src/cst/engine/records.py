@@ -22,11 +22,30 @@ INTERVAL, SECONDS = 50, 2.0
 
 
 def diverged(settings: Settings, epoch: int, what: str) -> FloatingPointError:
-    """The error of a run whose numbers are no longer finite."""
+    """The error of a run whose numbers are no longer finite; ``what`` says the step and whose they are."""
     return FloatingPointError(
         f"Training diverged in epoch {epoch + 1} ({what}): lower the learning rate, now {settings.lr:g}, "
         "and begin a new run."
     )
+
+
+def who_diverged(losses: dict[str, float]) -> str:
+    """Which losses of a step are not finite, of those of its terms and their total.
+
+    >>> who_diverged({"source": 0.3, "cycle": math.nan, "total": math.nan})
+    'cycle is nan; source is 0.3'
+    >>> who_diverged({"source": math.inf, "cycle": math.nan, "total": math.nan})
+    'source is inf, cycle is nan: the step before left weights that give no numbers'
+    """
+    terms = {name: value for name, value in losses.items() if name != "total"}
+    wrong = {name: value for name, value in terms.items() if not math.isfinite(value)}
+    listed, others = (
+        ", ".join(f"{name} is {value:g}" for name, value in part.items())
+        for part in (wrong or losses, {name: value for name, value in terms.items() if name not in wrong})
+    )
+    if len(wrong) == len(terms) > 1:
+        return f"{listed}: the step before left weights that give no numbers"
+    return f"{listed}; {others}" if wrong and others else listed
 
 
 class EpochLog:
@@ -44,7 +63,12 @@ class EpochLog:
         self._pending: list[dict[str, Tensor]] = []
         self._counts: Tensor | int = 0
         self._began, self._cpu_began = time.perf_counter(), time.process_time()
-        self._steps, self._read_at = 0, self._began
+        self._read_steps, self._read_at = 0, self._began
+
+    @property
+    def steps(self) -> int:
+        """How many have been taken."""
+        return self._read_steps + len(self._pending)
 
     def add(self, losses: dict[str, Tensor], labels: Tensor) -> None:
         """Keep the losses of a step and the pseudo-labels of its target batch."""
@@ -60,18 +84,38 @@ class EpochLog:
         precise = torch.float32 if self._pending[0]["total"].device.type == "mps" else torch.float64
         flat = torch.stack([loss.to(precise) for losses in self._pending for loss in losses.values()]).tolist()
         values = iter(flat)
-        for losses in self._pending:
+        for number, losses in enumerate(self._pending, self._read_steps + 1):
             step = {name: next(values) for name in losses}
             if not all(map(math.isfinite, step.values())):
-                what = ", ".join(f"{name} {value:g}" for name, value in step.items())
-                raise diverged(self.settings, self.epoch, what)
+                raise self.diverged(number, who_diverged(step))
             for name, value in step.items():
                 self.means[name] = self.means.get(name, 0.0) + value / self.settings.steps_per_epoch
-        self._steps += len(self._pending)
+        self._read_steps += len(self._pending)
         self._pending.clear()
         self._read_at = time.perf_counter()
-        share = self._steps / self.settings.steps_per_epoch
+        share = self._read_steps / self.settings.steps_per_epoch
         self.tell({name: value / share for name, value in self.means.items()})
+
+    def diverged(self, step: int, what: str) -> FloatingPointError:
+        """The error of a run whose numbers are no longer finite at step number ``step`` of the epoch, from 1."""
+        return diverged(self.settings, self.epoch, f"step {step} of {self.settings.steps_per_epoch}: {what}")
+
+    def state_dict(self) -> dict[str, Any]:
+        """For a checkpoint within the epoch; all that was pending has been read."""
+        now, cpu_now = time.perf_counter(), time.process_time()
+        return {
+            "steps": self._read_steps,
+            "means": self.means,
+            "counts": torch.as_tensor(self._counts).cpu(),
+            "seconds": (now - self._began, cpu_now - self._cpu_began),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """From a checkpoint."""
+        self._read_steps, self.means = state["steps"], dict(state["means"])
+        self._counts = state["counts"]
+        self._began -= state["seconds"][0]
+        self._cpu_began -= state["seconds"][1]
 
     @property
     def source_loss(self) -> float:

@@ -4,7 +4,8 @@
 
     config.yaml         the settings
     metrics.jsonl       one JSON object for each epoch
-    checkpoint.pt       all that is needed to go on after the last finished epoch
+    checkpoint.pt       all that is needed to go on after its step, with a checksum
+    checkpoint-1.pt     the one before it
     model.json          what the model is made of and how it takes its inputs
     model.safetensors   its weights
     tokenizer/          of a text model
@@ -20,6 +21,7 @@ Every file is written aside and renamed, so that each is whole at any moment.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,10 +29,14 @@ from typing import Any
 
 from cst.config import Config, Settings, load_config
 from cst.config.options import load_options
+from cst.engine.sealed import check_seal, seal
 from cst.files import check_place, lies_in, load_yaml, reading, write_aside, write_text_aside
 
 LOCK = ".lock"
-CHECKPOINT = ("epochs", "objective", "optimizer", "memory", "data")
+CHECKPOINT = ("behind", "within", "objective", "optimizer", "memory", "attributes", "data")
+"""What it holds: the epochs behind it, where it was written within one, and what `cst.engine.checkpoint` says."""
+EARLIER = ("epochs", "objective", "optimizer", "memory", "data")
+"""What it held in earlier versions: always the end of an epoch."""
 SINCE = 4
 """The format from which on config.yaml says its own."""
 FINISHED = ("epochs", "data")
@@ -45,18 +51,20 @@ class Run:
         self.config_file = self.folder / "config.yaml"
         self.metrics_file = self.folder / "metrics.jsonl"
         self.checkpoint_file = self.folder / "checkpoint.pt"
+        self.previous_file = self.folder / "checkpoint-1.pt"
         self.weights_file = self.folder / "model.safetensors"
         self.selected_file = self.folder / "selected.safetensors"
         self.last_file = self.folder / "last.safetensors"
         self.earlier_weights_file = self.folder / "model.pt"
         self.result_file = self.folder / "result.json"
+        self._damaged: set[Path] = set()
 
     @property
     def files(self) -> tuple[Path, ...]:
         """All that a run writes."""
         return (
             *(self.config_file, self.metrics_file, self.checkpoint_file, self.result_file, self.folder / "model.json"),
-            *(self.weights_file, self.selected_file, self.last_file, self.earlier_weights_file),
+            *(self.weights_file, self.selected_file, self.last_file, self.earlier_weights_file, self.previous_file),
             *(self.folder / f"{name}.safetensors" for name in ("before", "after")),
             self.folder / "tokenizer",
         )
@@ -210,32 +218,40 @@ class Run:
         self.write_records(kept)
         return kept
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the run got so far; an interruption may leave the previous one alone."""
+        return self.checkpoint_file.is_file() or self.previous_file.is_file()
+
     def save_checkpoint(self, state: dict[str, Any]) -> None:
-        """Replace the checkpoint; an interruption leaves either the old one or the new one."""
+        """Write a checkpoint with its checksum; the one before it stays until then, and after it under another name."""
         import torch
 
-        write_aside(self.checkpoint_file, lambda aside: torch.save(state, aside))
+        def write(aside: Path) -> None:
+            torch.save(state, aside)
+            seal(aside)
+
+        keeps = self.checkpoint_file not in self._damaged
+        write_aside(self.checkpoint_file, write, self.previous_file if keeps else None)
+        self._damaged.clear()
 
     def load_checkpoint(self) -> dict[str, Any] | None:
-        """The last checkpoint, if the run got so far."""
-        import torch
-
-        if not self.checkpoint_file.is_file():
-            return None
-        with reading(self.checkpoint_file):
-            state: dict[str, Any] = torch.load(self.checkpoint_file, map_location="cpu", weights_only=True)
-        if "learner" in state:
-            raise ValueError(
-                f"{self.checkpoint_file} is of an earlier version of cst: finish the run with that one, or begin anew."
-            )
-        with reading(self.checkpoint_file):
-            return {key: state[key] for key in (FINISHED if set(state) == set(FINISHED) else CHECKPOINT)}
-
-    def shorten_checkpoint(self) -> None:
-        """Keep of the checkpoint of a finished run what tells its data; the weights lie beside it."""
-        state = self.load_checkpoint()
-        if state is not None:
-            self.save_checkpoint({key: state[key] for key in FINISHED})
+        """The last checkpoint that is whole, if the run got so far."""
+        damaged: dict[Path, ValueError] = {}
+        for file in (self.checkpoint_file, self.previous_file):
+            if file.is_file():
+                try:
+                    state = _read_checkpoint(file)
+                except ValueError as error:
+                    damaged[file] = error
+                    continue
+                if damaged:
+                    warnings.warn(f"{self.checkpoint_file} is damaged: going on from the one before it.", stacklevel=2)
+                    self._damaged = set(damaged)
+                return _of_this_version(file, state)
+        if damaged:
+            raise next(iter(damaged.values()))
+        return None
 
     def save_weights(self, weights: dict[str, Any], file: Path | None = None) -> None:
         """Write the model's weights, or others beside them; names that share a tensor get one each."""
@@ -282,3 +298,23 @@ class Run:
         with reading(self.result_file):
             result: dict[str, Any] = json.loads(self.result_file.read_text(encoding="utf-8"))
             return result
+
+
+def _read_checkpoint(file: Path) -> dict[str, Any]:
+    import torch
+
+    with reading(file):
+        check_seal(file)
+        state: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+        known = ({*CHECKPOINT}, {*EARLIER}, {*FINISHED})
+        if "learner" not in state and set(state) not in known:
+            raise KeyError(*set(state))
+        return state
+
+
+def _of_this_version(file: Path, state: dict[str, Any]) -> dict[str, Any]:
+    if "learner" in state:
+        raise ValueError(f"{file} is of an earlier version of cst: finish the run with that one, or begin anew.")
+    if set(state) == set(EARLIER):
+        return {**state, "behind": state["epochs"], "within": None, "attributes": {}}
+    return state

@@ -16,6 +16,7 @@ from cst.data.task import Task
 from cst.engine.adapted import Adapted
 from cst.engine.calibration import calibrate
 from cst.engine.callbacks import Callback, Logging, TensorBoard
+from cst.engine.checkpoint import finish
 from cst.engine.evaluation import evaluate
 from cst.engine.first_look import not_adapted
 from cst.engine.loop import finite, fit
@@ -43,7 +44,7 @@ def train(
 ) -> Adapted:
     """Train, or go on training, and return the adapted model.
 
-    With a folder ``out`` the run is written there; ``resume`` continues it after its last finished epoch.
+    With a folder ``out`` the run is written there; ``resume`` continues it from its last checkpoint.
 
     Args:
         task: the data.
@@ -80,7 +81,7 @@ def train(
             watching.append(TensorBoard(run.folder / "tensorboard"))
         try:
             selecting = Selecting(settings.select, run) if settings.select != LAST else None
-            history = fit(training, run, watching, selecting, warm)
+            history = fit(training, run, watching, selecting, warm, config.checkpoint_every)
         finally:
             for callback in watching:
                 callback.on_end()
@@ -103,9 +104,8 @@ def train(
                 result = evaluate(training.model, training.task, config.workers)
             adapted.write(run)
             run.save_result({**result, **selected, "signs": seen, "verdict": verdict.record()})
-            if not config.keep_checkpoint:
-                run.shorten_checkpoint()
-            run.selected_file.unlink(missing_ok=True)
+            run.selected_file.unlink(missing_ok=True)  # first: its absence tells a resumed run what its weights are
+            finish(run, training, config.keep_checkpoint)
     return adapted
 
 
