@@ -12,6 +12,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from cst.models.batch_norm import DomainBatchNorm, has_batch_norm, per_domain, untracked
 from cst.models.frozen import Frozen
+from cst.ranks.rows import divided
 
 if TYPE_CHECKING:
     from cst.models.spec import ModelSpec
@@ -131,11 +132,18 @@ class Model(nn.Module):
         return not self.separate
 
     def features(self, inputs: Tensor, domain: str = "target", track: bool = True) -> Tensor:
-        """``h_phi``: inputs [N, ...] -> features [N, d]."""
-        return self.through(nn.Sequential(self.prepare, self.backbone), inputs, domain, track)
+        """``h_phi``: inputs [N, ...] -> features [N, d]; of several processes each computes its part."""
+        return divided(lambda rows: self.features_of_rows(rows, domain, track), inputs)
+
+    def features_of_rows(self, rows: Tensor, domain: str = "target", track: bool = True) -> Tensor:
+        """The same of rows that only this process has."""
+        return self.through(nn.Sequential(self.prepare, self.backbone), rows, domain, track)
 
     def continuous(self, inputs: Tensor) -> Tensor:
         """The inputs as real numbers, to which a perturbation can be added: tokens become their word vectors."""
+        return divided(self._continuous, inputs)
+
+    def _continuous(self, inputs: Tensor) -> Tensor:
         inputs = self.prepare(inputs) if isinstance(self.prepare, Frozen) else inputs
         embed = getattr(self.backbone, "embed", None)
         return embed(inputs) if embed is not None else inputs
