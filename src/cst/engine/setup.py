@@ -188,6 +188,7 @@ def set_up(
         ramp_epochs=settings.ramp_epochs,
         warmup_epochs=settings.warmup_epochs,
     )
+    model.slices = settings.accumulate
     if group.count() > 1:
         in_common(model.backbone)
         take_over(objective)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ class _World:
     number: int = 0
     count: int = 1
     device: int = 0
+    beside: int = 1
     store: Any = None
 
 
@@ -55,6 +56,11 @@ def device() -> int:
     return _WORLD.device
 
 
+def beside() -> int:
+    """Processes of this run on this machine, which share its cores."""
+    return _WORLD.beside
+
+
 def started_elsewhere() -> tuple[int, int] | None:
     """Number and count of processes that torchrun, or srun, has started; None where nobody has started several."""
     names = ("RANK", "WORLD_SIZE") if "TORCHELASTIC_RUN_ID" in os.environ else ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
@@ -62,21 +68,23 @@ def started_elsewhere() -> tuple[int, int] | None:
     return (here, everywhere) if everywhere > 1 else None
 
 
-def join(here: int, everywhere: int, place: int = 0) -> None:
-    """Be process number ``here`` of so many, with the device at ``place``; their process group is there already."""
+def is_first_started() -> bool:
+    """Whether this process speaks to the user, also before the processes know of each other."""
+    elsewhere = started_elsewhere()
+    return elsewhere is None or elsewhere[0] == 0
+
+
+def join(here: int, everywhere: int, place: int = 0, beside: int = 1) -> None:
+    """Be process number ``here`` of so many, ``beside`` on this machine; their process group is there already."""
     from torch.distributed import distributed_c10d
 
-    _WORLD.number, _WORLD.count, _WORLD.device = here, everywhere, place
+    _WORLD.number, _WORLD.count, _WORLD.device, _WORLD.beside = here, everywhere, place, beside
     _WORLD.store = distributed_c10d._get_default_store()
 
 
 def leave() -> None:
-    """Be alone again; what there is to say of a failure is still said once."""
-    import torch
-
-    _WORLD.count = 1
-    with suppress(RuntimeError):
-        torch.distributed.destroy_process_group()
+    """Train alone again; the number stays, and with it who writes. The connection waits for another run."""
+    _WORLD.count = _WORLD.beside = 1
 
 
 @contextmanager
@@ -126,8 +134,7 @@ def from_first(function: Callable[[], Answer]) -> Answer:
 def speaks_first() -> bool:
     """Whether this process is the first to say why all of them end."""
     if _WORLD.store is None:
-        elsewhere = started_elsewhere()
-        return elsewhere is None or elsewhere[0] == 0
+        return is_first_started()
     try:
         return bool(_WORLD.store.add(FAILED, 1) == 1)
     except RuntimeError:  # who kept the store has ended

@@ -90,17 +90,17 @@ class _Total(torch.autograd.Function):
 
 def own(whole: Tensor) -> Tensor:
     """This process' rows of a batch that all have."""
-    return _Own.apply(whole) if is_shared(len(whole)) else whole  # type: ignore[no-any-return, no-untyped-call]
+    return _Own.apply(whole) if is_shared(len(whole)) else whole  # type: ignore[no-untyped-call]
 
 
 def gathered(part: Tensor, total: int) -> Tensor:
     """The rows of all processes, ``total`` of them, of which ``part`` are this one's."""
-    return _Gathered.apply(part, total) if is_shared(total) else part  # type: ignore[no-any-return, no-untyped-call]
+    return _Gathered.apply(part, total) if is_shared(total) else part  # type: ignore[no-untyped-call]
 
 
 def total(part: Tensor) -> Tensor:
     """The sum over all processes, for what is computed while rows are divided."""
-    return _Total.apply(part) if count() > 1 else part  # type: ignore[no-any-return, no-untyped-call]
+    return _Total.apply(part) if count() > 1 else part  # type: ignore[no-untyped-call]
 
 
 def divided(function: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
@@ -203,5 +203,5 @@ def _of_one_type(values: Iterable[Tensor]) -> list[list[Tensor]]:
 
 
 def _write_back(flat: Tensor, values: list[Tensor]) -> None:
-    for value, part in zip(values, flat.split([value.numel() for value in values]), strict=True):
+    for value, part in zip(values, torch.split(flat, [value.numel() for value in values]), strict=True):
         value.copy_(part.view_as(value))
