@@ -13,8 +13,8 @@ ROOT = Path(cst.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
 ROOMS = (
-    # Leaves: words, files and names.
-    *("spelling", "stages", "types", "tokens", "extras", "files", "registry", "hub"),
+    # Leaves: words, files and names; processes that train together.
+    *("ranks", "spelling", "stages", "types", "tokens", "extras", "files", "registry", "hub"),
     # The paper: equations, terms, updates, sampling, methods.
     *("functional", "terms", "updates", "sampling", "methods", "grammar", "selection"),
     # From what the user wrote to a model that reads data.

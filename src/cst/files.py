@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from cst.ranks.group import is_first
+
 LONGEST_YAML = 1_000_000
 LEAST_ROOM = 2**20
 """Bytes that must be free for a failure to have another reason than a full disk."""
@@ -59,11 +61,15 @@ def lies_in(path: Path, folder: Path) -> bool:
 def write_aside(path: Path, write: Callable[[Path], None], previous: Path | None = None) -> None:
     """Let ``write`` make a new file beside ``path`` and put it in its place; an interruption leaves the old one.
 
+    Of the processes that train together the first alone writes.
+
     Args:
         path: of the file.
         write: makes it under another name.
         previous: what the old one is called from then on, where it is to be kept.
     """
+    if not is_first():
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

@@ -34,13 +34,19 @@ class Registry(Mapping[str, Any]):
     def __init__(self, sort: str, group: str, entries: Mapping[str, Any]) -> None:
         self.sort, self.group = sort, group
         self._entries: dict[str, Any] = dict(entries)
+        self.added: dict[str, Any] = {}
         self._complete = False
 
     def add(self, name: str, thing: Any) -> None:
         """Add a name; one that stands for something else already is refused, a new version of the same is not."""
         if name in self and _origin(self[name]) != _origin(thing):
             raise ValueError(f"There is a {self.sort} called '{name}' already: choose another name.")
-        self._entries[name] = thing
+        self.take({name: thing})
+
+    def take(self, things: Mapping[str, Any]) -> None:
+        """Add names without a question, such as another process of the same run has."""
+        self.added.update(things)
+        self._entries.update(things)
 
     def __getitem__(self, name: str) -> Any:
         thing = self._all().get(name)

@@ -38,14 +38,15 @@ def told(what: str, parts: Iterable[Thing], total: int, size: Callable[[Thing], 
     reading 2 3
     reading 3 3
     """
-    _tell(what, 0, total)
+    tell_watchers(what, 0, total)
     done = 0
     for part in parts:
         yield part
         done += size(part)
-        _tell(what, done, total)
+        tell_watchers(what, done, total)
 
 
-def _tell(what: str, done: int, total: int) -> None:
+def tell_watchers(what: str, done: int, total: int) -> None:
+    """Tell whoever watches how far some work is."""
     for watcher in _WATCHERS.get():
         watcher(what, done, total)

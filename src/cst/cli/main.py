@@ -26,6 +26,7 @@ from cst.cli.report import Report
 from cst.cli.table import MakeTable
 from cst.cli.theory import Theory
 from cst.cli.train import Train
+from cst.ranks.group import Lost, speaks_first
 from cst.spelling import printable
 
 COMMANDS = {
@@ -87,27 +88,30 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141
     except (ValueError, OSError) as error:
-        print(f"cst: {printable(as_flags(_sentence(error), words))}", file=sys.stderr)
+        _say_why(printable(as_flags(_sentence(error), words)))
         status = 2
-    except (FloatingPointError, RunError) as error:
-        print(f"cst: {printable(str(error))}", file=sys.stderr)
+    except (FloatingPointError, RunError, Lost) as error:
+        _say_why(printable(str(error)))
         status = 1
     except (MemoryError, RuntimeError) as error:
         if not _is_out_of_memory(error):
             raise
-        print(
-            "cst: there is not enough memory for this run: lower --batch-size, --image-size or the size of the model.",
-            file=sys.stderr,
-        )
+        _say_why("there is not enough memory for this run: lower --batch-size, --image-size or the size of the model.")
         status = 1
     except KeyboardInterrupt as stop:
         again = {"demo": "continue with --resume", "bench": "the same command continues"}
         advice = str(stop) or again.get(words[0], "")
         ended = isinstance(stop, Terminated) or isinstance(stop.__cause__, Terminated)
         what = "terminated" if ended else "interrupted"
-        print(f"\ncst: {what}{': ' * bool(advice)}{printable(advice)}.", file=sys.stderr)
+        _say_why(f"{what}{': ' * bool(advice)}{printable(advice)}.", "\n")
         status = 143 if ended else 130
     sys.exit(status)
+
+
+def _say_why(sentence: str, before: str = "") -> None:
+    """Say why the command ends; of several processes that end one says it."""
+    if speaks_first():
+        print(f"{before}cst: {sentence}", file=sys.stderr)
 
 
 def _is_out_of_memory(error: Exception) -> bool:

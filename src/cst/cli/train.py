@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,10 @@ from cst.cli.flags import say
 from cst.cli.output import check_outputs, print_columns
 from cst.config import Config
 from cst.config.options import load_options
+from cst.ranks.group import Lost, is_first, is_first_started
 
 FREE = (
-    *("resume", "json", "data_root", "workers", "cache", "checkpoint_every", "keep_checkpoint"),
+    *("resume", "json", "data_root", "workers", "cache", "checkpoint_every", "keep_checkpoint", "devices", "num_nodes"),
     *("source", "target", "target_labels", "label_column"),
 )
 """What may be said of a run that goes on."""
@@ -57,7 +60,14 @@ class Train(Config):
         return usual_in_words()
 
     def run(self) -> None:
-        """Train, with progress, and print the figures."""
+        """Train, with progress, and print the figures; of several processes that were started the first prints."""
+        if is_first_started() or self.devices == 1:
+            self._run()
+            return
+        with open(os.devnull, "w") as nobody, redirect_stdout(nobody), redirect_stderr(nobody):
+            self._run()
+
+    def _run(self) -> None:
         from cst.analysis.inspection import column_figures
         from cst.engine.auto import train_or_choose
         from cst.engine.progress import shown
@@ -80,10 +90,14 @@ class Train(Config):
                 print_columns(column_figures(task.source, task.target))
                 going_on = self.resume is not None
                 adapted = train_or_choose(task, self, method, resume=going_on, out=folder, callbacks=showing, tell=say)
+        except Lost as lost:
+            hint = f" Continue with 'cst train --resume {folder}', on as many devices as there are."
+            raise Lost(f"{lost}{hint if Run(folder).checkpoint_file.is_file() else ''}") from None
         except KeyboardInterrupt as stop:
             begun = Run(folder).config_file.is_file()
             raise KeyboardInterrupt(f"continue with 'cst train --resume {folder}'" if begun else "") from stop
-        report(folder, adapted.settings, Run.open(folder).finished, self.json)
+        if is_first():
+            report(folder, adapted.settings, Run.open(folder).finished, self.json)
 
     @property
     def name(self) -> str:

@@ -13,6 +13,8 @@ ALWAYS: dict[str, Any] = {
     "image_size": 32,
     "epochs": 20,
     "batch_size": 64,
+    "accumulate": 1,
+    "clip_gradient": 0.0,
     "lr": 0.02,
     "backbone_lr": 1.0,
     "optimizer": "sgd",

@@ -45,7 +45,7 @@ Select = Literal[
     "mixval",
 ]
 """The last epoch, the verdict, or the validators of `cst.selection`."""
-Precision = Literal["32-true", "64-true", "16-mixed", "bf16-mixed"]
+Precision = Literal["32", "32-true", "64-true", "16-mixed", "bf16-mixed"]
 
 DEFAULT_TASK = "synthetic-digits"
 OWN_DATA = "own-data"
@@ -61,17 +61,19 @@ OF_OWN_DATA = ("text", "label", "target_labels", "label_column", "columns", "dro
 
 LEAST = {
     **{"epochs": 1, "steps_per_epoch": 1, "batch_size": 2, "seed": 0, "max_length": 2, "image_size": 8},
-    "checkpoint_every": 1,
+    **{"checkpoint_every": 1, "devices": 1, "num_nodes": 1, "accumulate": 1},
 }
 """Whole numbers and the least that each may be."""
 
 NOT_NEGATIVE = (
     *("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "warmup_epochs", "guard"),
-    *("bottleneck", "freeze", "views", "workers", "hold_out"),
+    *("bottleneck", "freeze", "views", "workers", "hold_out", "clip_gradient"),
 )
 PATHS = ("out", "data_root", "source", "target", "cache")
 
-OF_THE_MACHINE = ("out", "data_root", "workers", "cache", "checkpoint_every", "keep_checkpoint")
+OF_THE_MACHINE = (
+    *("out", "data_root", "workers", "cache", "checkpoint_every", "keep_checkpoint", "devices", "num_nodes"),
+)
 """Fields that a run folder leaves out: they belong to the machine, not to the run."""
 
 
@@ -129,7 +131,12 @@ class Config:
     steps_per_epoch: int | None = None
     """Steps in an epoch, if it should not be one pass over the larger domain."""
     batch_size: int | None = None
-    """Samples of each domain in a step, at most the size of the smaller domain."""
+    """Samples of each domain in a step, of all devices together; at most the size of the smaller domain."""
+    accumulate: int | None = None
+    """Slices in which a batch goes through the backbone, one after the other: less memory, the same loss, a second
+    pass of each slice for its gradient. Batch norm sees the slices."""
+    clip_gradient: float | None = None
+    """The largest norm of the gradient in a step, of all weights together; 0 leaves it as it is."""
     lr: float | None = None
     """Initial learning rate."""
     backbone_lr: float | None = None
@@ -188,7 +195,12 @@ class Config:
     device: str | None = None
     """Accelerator, as Lightning Fabric names it: auto, cpu, cuda, mps."""
     precision: Precision | None = None
-    """Precision, as Lightning Fabric names it."""
+    """Precision, as Lightning Fabric names it; 32 is 32-true. Ridge heads and the selection of alpha are solved in
+    float32 at least."""
+    devices: int | None = None
+    """Processes that train together on this machine, one a GPU, or on the CPU; the batch is divided between them."""
+    num_nodes: int | None = None
+    """Machines, where torchrun or srun starts the processes; what they say counts if this is left out."""
     tensorboard: bool | None = None
     """Write TensorBoard events into the run folder as well."""
     workers: int | None = None
@@ -215,6 +227,8 @@ class Config:
                 raise ValueError(f"{name}= is empty: give a path, or leave it out.")
             if isinstance(getattr(self, name), str | os.PathLike):
                 object.__setattr__(self, name, Path(getattr(self, name)))
+        if self.precision is not None and str(self.precision) == "32":
+            object.__setattr__(self, "precision", "32-true")
         self._check()
 
     def _check(self) -> None:

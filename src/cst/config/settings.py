@@ -17,7 +17,7 @@ from cst.methods import Method
 
 SHORT = 4
 """Epochs below which there is no time for a warm-up of open length."""
-FORMAT = 6
+FORMAT = 7
 """Of run folders and saved models; earlier formats are read as well."""
 OF_THE_DATA = (
     *("task", "source", "target", "text", "label", "target_labels", "label_column"),
@@ -44,6 +44,8 @@ class Settings:
     epochs: int
     steps_per_epoch: int
     batch_size: int
+    accumulate: int
+    clip_gradient: float
     lr: float
     backbone_lr: float
     optimizer: str

@@ -16,6 +16,8 @@ from cst.data.loading import in_order
 from cst.data.samples import Samples, TensorSamples, some_contents
 from cst.data.task import EncodedTask, Labelled, Oracle
 from cst.files import write_aside
+from cst.ranks.group import from_first
+from cst.ranks.rows import divided
 from cst.tokens import padded, present
 
 BATCH = 32
@@ -67,11 +69,11 @@ def _kept(samples: Samples, frozen: nn.Module, folder: Path | None, workers: int
     """The outputs for a domain, from the folder if they are there."""
     if folder is None:
         return _samples(_outputs(samples, frozen, workers))
-    file = folder / f"{fingerprint(samples, frozen, workers)}.pt"
-    if not file.is_file():
+    file = folder / f"{from_first(lambda: fingerprint(samples, frozen, workers))}.pt"
+    if not from_first(file.is_file):
         folder.mkdir(parents=True, exist_ok=True)
         outputs = _outputs(samples, frozen, workers)
-        write_aside(file, lambda aside: torch.save(outputs, aside))
+        from_first(lambda: write_aside(file, lambda aside: torch.save(outputs, aside)))
     return _samples(torch.load(file, weights_only=True, mmap=True))
 
 
@@ -86,7 +88,7 @@ def _outputs(samples: Samples, frozen: nn.Module, workers: int | None) -> Tensor
     together, start = torch.empty(0), 0
     passing = quick(frozen, example_for(frozen, samples), len(samples))
     for inputs in in_order(samples, BATCH, workers, "frozen layers"):
-        made = passing(inputs.to(device_of(frozen))).cpu()
+        made = divided(passing, inputs.to(device_of(frozen))).cpu()
         if made.ndim == 3:
             sequences += [sequence[positions].clone() for sequence, positions in zip(made, present(made), strict=True)]
             continue

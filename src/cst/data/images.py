@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MARGIN = 256 / 224
 """The shorter side is brought to this multiple of the crop."""
+DRAWS = 5
+"""Random numbers that a part of a picture takes."""
 LEAST_PART = 0.3
 """A random part is at least this share of the picture."""
 FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "GIF", "TIFF", "PPM")
@@ -46,9 +48,14 @@ class ImageFiles:
     def __len__(self) -> int:
         return len(self.sources)
 
-    def take(self, indices: Tensor, seed: int | None = None) -> Tensor:
-        """Decode, resize and crop: the middle, or with a seed a random part, mirrored half of the time."""
+    def take(self, indices: Tensor, seed: int | None = None, before: int = 0) -> Tensor:
+        """Decode, resize and crop: the middle, or with a seed a random part, mirrored half of the time.
+
+        The parts are drawn in order; ``before`` are the pictures of the batch that another process takes.
+        """
         random = None if seed is None else np.random.default_rng(seed)
+        if random is not None and before:
+            random.bit_generator.advance(DRAWS * before)  # type: ignore[attr-defined]
         return torch.stack([self._one(self.sources[int(i)], random) for i in indices])
 
     def contents(self) -> Iterator[bytes]:

@@ -13,6 +13,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from cst.data.samples import Samples
+from cst.ranks.group import beside
+from cst.ranks.rows import share
 from cst.stages import told
 
 
@@ -20,7 +22,7 @@ def worker_count(demanded: int | None, *domains: Samples) -> int:
     """As many processes as were asked for; none where no domain has to be decoded."""
     if not any(samples.decodes for samples in domains):
         return 0
-    return min(4, os.cpu_count() or 1) if demanded is None else demanded
+    return min(4, max(1, (os.cpu_count() or 1) // beside())) if demanded is None else demanded
 
 
 class _Made(Dataset[Any]):
@@ -71,5 +73,18 @@ def in_order(samples: Samples, batch_size: int, workers: int | None = None, what
     return told(what, batches, len(samples), len)
 
 
+def own_in_order(samples: Samples, batch_size: int, workers: int | None, what: str) -> Iterator[tuple[Tensor, int]]:
+    """The same of several processes: this one's rows of each batch, and how many rows the batch has in all."""
+    starts = range(0, len(samples), batch_size)
+    sizes = [min(batch_size, len(samples) - start) for start in starts]
+    batches = prefetch(partial(_own_from, samples, batch_size), starts, worker_count(workers, samples))
+    return told(what, zip(batches, sizes, strict=True), len(samples), lambda batch: batch[1])
+
+
 def _from(samples: Samples, batch_size: int, start: int) -> Tensor:
     return samples.take(torch.arange(start, min(start + batch_size, len(samples))))
+
+
+def _own_from(samples: Samples, batch_size: int, start: int) -> Tensor:
+    positions = torch.arange(start, min(start + batch_size, len(samples)))
+    return samples.take(positions[share(len(positions))])

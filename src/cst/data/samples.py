@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from cst.ranks.rows import share
+
 SOME = 64
 """Samples that are looked at where reading them all would take long."""
 
@@ -46,6 +48,14 @@ class TensorSamples:
     def contents(self) -> Iterator[bytes]:
         """All numbers."""
         yield self.inputs.contiguous().numpy().tobytes()
+
+
+def own_rows(samples: Samples, positions: Tensor, seed: int | None = None) -> Tensor:
+    """Of what must be decoded this process' rows, of anything else all; crops are those of one process."""
+    rows = share(len(positions)) if samples.decodes else slice(0, len(positions))
+    if seed is None or rows.start == 0:
+        return samples.take(positions[rows], seed)
+    return samples.take(positions[rows], seed, rows.start)  # type: ignore[call-arg]
 
 
 def scaled(inputs: Tensor) -> Tensor:
@@ -103,8 +113,10 @@ class SomeSamples:
     def __len__(self) -> int:
         return len(self.positions)
 
-    def take(self, indices: Tensor, seed: int | None = None) -> Tensor:
+    def take(self, indices: Tensor, seed: int | None = None, before: int = 0) -> Tensor:
         """Take from the whole."""
+        if before:
+            return self.whole.take(self.positions[indices], seed, before)  # type: ignore[call-arg]
         return self.whole.take(self.positions[indices], seed)
 
     def contents(self) -> Iterator[bytes]:

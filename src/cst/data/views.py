@@ -16,6 +16,8 @@ from cst.data.inference import quick
 from cst.data.loading import in_order
 from cst.data.samples import Samples
 from cst.files import write_aside
+from cst.ranks.group import from_first
+from cst.ranks.rows import divided
 
 StrongViews = Callable[[Tensor, Tensor], Tensor]
 """Inputs of target samples [N, ...] and their places in the domain [N] -> a strong view of each."""
@@ -62,12 +64,13 @@ def view_bank(
         )
     if folder is None:
         return ViewBank(_made(samples, frozen, augment, count, workers))
-    name = hashlib.sha256(f"{fingerprint(samples, frozen, workers)} {count} views".encode()).hexdigest()[:32]
+    print_of_data = from_first(lambda: fingerprint(samples, frozen, workers))
+    name = hashlib.sha256(f"{print_of_data} {count} views".encode()).hexdigest()[:32]
     file = folder / f"{name}.pt"
-    if not file.is_file():
+    if not from_first(file.is_file):
         folder.mkdir(parents=True, exist_ok=True)
         views = _made(samples, frozen, augment, count, workers)
-        write_aside(file, lambda aside: torch.save(views, aside))
+        from_first(lambda: write_aside(file, lambda aside: torch.save(views, aside)))
     return ViewBank(torch.load(file, weights_only=True, mmap=True))
 
 
@@ -78,7 +81,7 @@ def _made(samples: Samples, frozen: nn.Module, augment: Augmentation, count: int
         torch.manual_seed(0)
         passing = quick(frozen, example_for(frozen, samples), len(samples) * count)
         for inputs in in_order(samples, BATCH, workers, f"{count} views through frozen layers"):
-            views = [passing(augment(inputs).to(device_of(frozen))).cpu().half() for _ in range(count)]
+            views = [divided(passing, augment(inputs).to(device_of(frozen))).cpu().half() for _ in range(count)]
             if not start:
                 bank = torch.empty(len(samples), count, *views[0].shape[1:], dtype=torch.float16)
             bank[start : start + len(inputs)] = torch.stack(views, 1)

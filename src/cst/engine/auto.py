@@ -7,6 +7,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,12 +18,16 @@ from cst.config import Config, Settings
 from cst.data.task import Task
 from cst.engine.adapted import Adapted
 from cst.engine.callbacks import Callback
+from cst.engine.joining import joined, to_launch
+from cst.engine.launch import Launch
 from cst.engine.run import Run
 from cst.engine.setup import quick_note, settle
+from cst.engine.shared_run import begun
 from cst.engine.train import train
 from cst.engine.warm_start import WarmStart
 from cst.grammar import parse_method
 from cst.methods import AUTO, CANDIDATES, Method
+from cst.ranks.group import from_first, is_first
 from cst.selection import choose
 
 FOLDER = "candidates"
@@ -43,7 +48,35 @@ def train_or_choose(
     callbacks: Sequence[Callback] = (),
     tell: Callable[[str], None] = warnings.warn,
 ) -> Adapted:
-    """`cst.engine.train.train`, where the method may be ``auto``: its candidates are trained and one is chosen."""
+    """`cst.engine.train.train`, where the method may be ``auto``: its candidates are trained and one is chosen.
+
+    With ``config.devices`` it happens in several processes, which are started here unless they are there already.
+    """
+    if devices := to_launch(config):
+        job = partial(train_or_choose, task, config, method, module, resume, overwrite, out)
+        adapted: Adapted = Launch(devices, callbacks, tell).run(job)
+        return adapted
+    with joined(config):
+        if not is_first():
+            callbacks, tell = (), _to_nobody
+        return _train_or_choose(task, config, method, module, resume, overwrite, out, callbacks, tell)
+
+
+def _to_nobody(sentence: str) -> None:
+    """The first process says it."""
+
+
+def _train_or_choose(
+    task: Task,
+    config: Config,
+    method: Method | None,
+    module: nn.Module | None,
+    resume: bool,
+    overwrite: bool,
+    out: Path | None,
+    callbacks: Sequence[Callback],
+    tell: Callable[[str], None],
+) -> Adapted:
     if config.method != AUTO.name:
         return train(task, config, method, module, resume, overwrite, out, callbacks, tell)
     if not resume and (config.weight or config.option):
@@ -60,25 +93,26 @@ def train_or_choose(
     if folder and not resume:
         Run(folder).check_place([config.source, config.target])
     with (
-        Run.begun(folder, settings, resume, overwrite) if folder else nullcontext() as run,
+        begun(folder, settings, resume, overwrite) if folder else nullcontext() as run,
         nullcontext(str(folder)) if folder else TemporaryDirectory() as place,
     ):
-        candidates = Path(place) / FOLDER
+        candidates = Path(from_first(lambda: place)) / FOLDER
         if overwrite and not resume:
-            shutil.rmtree(candidates, ignore_errors=True)
+            from_first(partial(shutil.rmtree, candidates, ignore_errors=True))
         trained: dict[str, Adapted] = {}
         for number, name in enumerate(CANDIDATES, 1):
             for callback in callbacks:
                 callback.on_remark(f"Candidate {number} of {len(CANDIDATES)}: {name}.")
             trained[name] = _train_one(task, complete, name, module, candidates, callbacks)
-        results = {name: Run(candidates / name).finished for name in CANDIDATES}
+        results = from_first(lambda: {name: Run(candidates / name).finished for name in CANDIDATES})
         choice = choose(
             {name: result["verdict"]["word"] for name, result in results.items()},
             {name: result["signs"]["after"]["scores"] for name, result in results.items()},
         )
         tell(f"Chosen: {choice.name}. {choice.why}")
         if run:
-            _take_over(run, Run(candidates / choice.name), settings, trained[choice.name], choice.record())
+            taken = (run, Run(candidates / choice.name), settings, trained[choice.name], choice.record())
+            from_first(partial(_take_over, *taken))
     chosen = trained[choice.name]
     chosen.choice = choice
     return chosen
@@ -94,7 +128,7 @@ def _train_one(
 ) -> Adapted:
     """One candidate in a folder of its own, begun, gone on with, or finished before."""
     candidate = dataclasses.replace(config, method=name, out=folder / name)
-    going_on = Run(folder / name).config_file.is_file()
+    going_on = from_first(Run(folder / name).config_file.is_file)
     warm = WarmStart(folder / "warm.pt")
     folder.mkdir(parents=True, exist_ok=True)
     method = parse_method(name)

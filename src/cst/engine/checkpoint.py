@@ -18,6 +18,7 @@ from cst.engine.records import EpochLog, diverged
 from cst.engine.run import Run
 from cst.engine.setup import Training
 from cst.engine.stopping import Stopping
+from cst.ranks.group import from_first
 
 OF_MODULES = frozenset(vars(nn.Module()))
 """Attributes that every module has; what is in them is part of its state already."""
@@ -80,7 +81,7 @@ class Checkpoints:
 
     def after_step(self, log: EpochLog) -> None:
         """Keep the state within an epoch where it is time, or where this is the last that the process can do."""
-        if self.run is None or not (self.stopping.asked or self._is_due(log.steps)):
+        if self.run is None or not (self._is_asked_to_stop or self._is_due(log.steps)):
             return
         self.stopping.wait()
         log.read()  # which ends a run that has diverged
@@ -105,6 +106,11 @@ class Checkpoints:
                 yield
             except FloatingPointError as error:
                 raise FloatingPointError(f"{error} {self.last}") from None
+
+    @property
+    def _is_asked_to_stop(self) -> bool:
+        """Whether the first of the processes was: all of them keep the state, or none."""
+        return from_first(lambda: self.stopping.asked is not None)
 
     @property
     def _device(self) -> torch.device:

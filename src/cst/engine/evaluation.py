@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from cst.data.labels import UNKNOWN
-from cst.data.loading import in_order
+from cst.data.loading import own_in_order
 from cst.data.samples import Samples
 from cst.data.task import EncodedTask
 from cst.engine.metrics import METRICS
 from cst.functional import pseudo_labels
 from cst.models.model import Model
+from cst.ranks.rows import gathered
 
 EVALUATION_BATCH = 128
 
@@ -61,8 +62,9 @@ class DomainView:
         return next(self.model.parameters()).device
 
     def _features(self) -> Iterator[Tensor]:
-        for inputs in in_order(self.samples, EVALUATION_BATCH, self.workers, f"predicting the {self.domain}"):
-            yield self.model.features(inputs.to(self._device), self.domain)
+        what = f"predicting the {self.domain}"
+        for inputs, count in own_in_order(self.samples, EVALUATION_BATCH, self.workers, what):
+            yield gathered(self.model.features_of_rows(inputs.to(self._device), self.domain), count)
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from torch import Tensor
 
 from cst.data.augmentations import Augmentations, of_each_domain
 from cst.data.loading import prefetch
-from cst.data.samples import Samples
+from cst.data.samples import Samples, own_rows
 from cst.data.task import EncodedTask
 from cst.data.views import StrongViews
+from cst.ranks.rows import gathered
 from cst.sampling.rules import Uniform
 from cst.terms.contract import Batch
 
@@ -65,6 +66,10 @@ class Feed:
 
     def _batch(self, inputs: StepInputs) -> Batch:
         source, target, source_inputs, target_inputs = inputs
+        if self.task.source.decodes:
+            source_inputs = gathered(source_inputs, len(source))
+        if self.task.target.decodes:
+            target_inputs = gathered(target_inputs, len(target))
         of_source, of_target = (self.augmentations.called(name) for name in self.augment)
         batch = Batch(
             source=of_source(source_inputs),
@@ -84,4 +89,4 @@ def read_step(
     first, second = sampler.batch(number)
     of_step = 2 * (seed * 1_000_003 + number)
     seeds = (of_step if crops[0] else None, of_step + 1 if crops[1] else None)
-    return first, second, source.take(first, seeds[0]), target.take(second, seeds[1])
+    return first, second, own_rows(source, first, seeds[0]), own_rows(target, second, seeds[1])

@@ -21,6 +21,7 @@ from cst.engine.selecting import Selecting
 from cst.engine.setup import GATHERED, Training
 from cst.engine.snapshots import BEFORE, NotFiniteError, look, save
 from cst.engine.warm_start import WarmStart
+from cst.ranks.rows import take_over
 from cst.selection import collapse, signs
 from cst.stages import told
 from cst.terms.contract import Epoch, Step
@@ -140,6 +141,7 @@ def tell_losses(callbacks: Sequence[Callback], losses: dict[str, float]) -> None
 
 def begin_epoch(training: Training, number: int, present: Evaluation, steps: range) -> Epoch:
     """What terms and the sampling rule may see before the first step; they share every pass that they ask for."""
+    take_over(training.objective)  # of processes that round otherwise, the first is right
     everything = (
         present if training.watched is training.task else Evaluation(training.model, training.task, training.workers)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import torch
 
@@ -20,7 +21,16 @@ def make_optimizer(objective: Objective, model: Model, settings: Settings) -> to
         {"role": "heads", "params": [*model.head.parameters(), *of_terms], "scale": 1.0},
     ]
     groups = [{**group, "weight_decay": settings.weight_decay} for group in groups if group["params"]]
-    return OPTIMIZERS[settings.optimizer](groups, settings)
+    optimizer = OPTIMIZERS[settings.optimizer](groups, settings)
+    if settings.clip_gradient:
+        optimizer.register_step_pre_hook(partial(_clip, settings.clip_gradient))
+    return optimizer
+
+
+def _clip(largest: float, optimizer: torch.optim.Optimizer, *_: object) -> None:
+    """Shorten the gradient of all weights together to this norm, whatever rule and precision made it."""
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    torch.nn.utils.clip_grad_norm_(weights, largest)
 
 
 def set_rate(optimizer: torch.optim.Optimizer, settings: Settings, step: int) -> None:

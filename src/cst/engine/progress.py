@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cst.engine.callbacks import Callback
 from cst.engine.metrics import metric
+from cst.ranks.group import is_first_started
 from cst.spelling import printable
 from cst.stages import is_watched, watched_by
 
@@ -194,7 +195,7 @@ def shown(label: str, demanded: bool | None = None) -> Iterator[list[Callback]]:
         label: what the work is called.
         demanded: show it, or do not; if ``None``, where a bar can be drawn and nobody shows it already.
     """
-    if not (demanded or (demanded is None and is_live() and not is_watched())):
+    if not is_first_started() or not (demanded or (demanded is None and is_live() and not is_watched())):
         yield []
         return
     progress = Progress(label)

@@ -8,6 +8,7 @@ import torch
 
 from cst.engine.snapshots import look
 from cst.functional import pseudo_labels
+from cst.ranks.group import from_first
 from cst.selection import BAD, Verdict, changed_share, scores
 
 if TYPE_CHECKING:
@@ -80,9 +81,10 @@ class Selecting:
         With `VERDICT` only where it is a bad one; the last epoch is kept otherwise.
         """
         last, because = history[-1]["epoch"], {}
-        if self.run and self.run.result and not self.run.selected_file.is_file():  # finished before, and resumed
+        finished = self.run and self.run.result
+        if self.run and finished and not from_first(self.run.selected_file.is_file):  # finished before, and resumed
             training.model.load_state_dict(self.run.load_weights())
-            return dict(self.run.result["selected"])
+            return dict(finished["selected"])
         epoch: float = self.best(history)
         if self.name == VERDICT:
             epoch = last
@@ -98,4 +100,4 @@ class Selecting:
 
     @property
     def _has_source_model(self) -> bool:
-        return self.weights is not None or (self.run is not None and self.run.selected_file.is_file())
+        return self.weights is not None or (self.run is not None and from_first(self.run.selected_file.is_file))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,10 +27,13 @@ from cst.grammar import make, parse_method
 from cst.kinds import KINDS, only_for
 from cst.methods import Method
 from cst.models.backbones import is_pretrained
+from cst.models.batch_norm import in_common
 from cst.models.frozen import Frozen
 from cst.models.model import Model, Standardize
 from cst.models.pretrained import is_image_backbone
 from cst.models.spec import ModelSpec
+from cst.ranks import group
+from cst.ranks.rows import average_gradients, take_over
 from cst.sampling.rules import Uniform
 from cst.terms import TERMS
 from cst.terms.contract import Term
@@ -171,12 +175,7 @@ def set_up(
         workers: processes that read files; one a core if not given.
         cache: folder in which outputs of frozen layers are kept.
     """
-    from lightning_fabric import Fabric
-
-    try:
-        fabric = Fabric(accelerator=settings.device, devices=1, precision=settings.precision)
-    except (RuntimeError, ValueError, ImportError) as error:
-        raise ValueError(f"Device '{settings.device}' with precision '{settings.precision}': {error}") from None
+    fabric = fabric_for(settings)
     spec = ModelSpec.of(task, settings, custom=module is not None)
     encoded = set_aside(spec.encode(task), settings.hold_out, settings.seed)
     model = build_model(spec, encoded.source, settings, module)
@@ -189,6 +188,10 @@ def set_up(
         ramp_epochs=settings.ramp_epochs,
         warmup_epochs=settings.warmup_epochs,
     )
+    model.slices = settings.accumulate
+    if group.count() > 1:
+        in_common(model.backbone)
+        take_over(objective)
     _check_inputs(encoded.target.take(torch.tensor([0])), model, objective, settings)
     wrapped, optimizer = fabric.setup(objective, make_optimizer(objective, model, settings))
     sizes = (len(task.target), task.num_classes, settings.batch_size, settings.seed)
@@ -218,13 +221,37 @@ def set_up(
         objective=objective,
         module=wrapped,
         optimizer=optimizer,
-        update=make(method.update, optimizer, fabric.backward),
+        update=make(method.update, optimizer, _averaged(fabric.backward, objective)),
         sampler=sampler,
         feed=feed,
         memory=Memory(GATHERED, settings.batch_size),
         views=strong or _views_to_look_at(encoded, reached, model, augmentations.strong),
         workers=workers,
     )
+
+
+def fabric_for(settings: Settings) -> Any:
+    """What knows this process' device and the precision."""
+    from lightning_fabric import Fabric
+
+    several = group.count() > 1 and (settings.device == "cuda" or not _on_cpu(settings.device))
+    devices: Any = [group.device()] if several else 1
+    try:
+        return Fabric(accelerator=settings.device, devices=devices, precision=settings.precision)
+    except (RuntimeError, ValueError, ImportError) as error:
+        raise ValueError(f"Device '{settings.device}' with precision '{settings.precision}': {error}") from None
+
+
+def _averaged(backward: Callable[[Tensor], None], objective: Objective) -> Callable[[Tensor], None]:
+    """Differentiate a loss, and give each weight the mean of the gradients of all processes."""
+    if group.count() == 1:
+        return backward
+
+    def call(loss: Tensor) -> None:
+        backward(loss)
+        average_gradients(objective.parameters())
+
+    return call
 
 
 def _views_to_look_at(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from cst.engine.loop import finite, fit
 from cst.engine.run import Run
 from cst.engine.selecting import LAST, VERDICT, Selecting
 from cst.engine.setup import Training, quick_note, set_up, settle
+from cst.engine.shared_run import begun
 from cst.engine.snapshots import AFTER, look, save
 from cst.engine.warm_start import WarmStart
 from cst.files import lies_in
 from cst.methods import Method
+from cst.ranks.group import count, from_first, is_first
 from cst.selection import Verdict, judge, signs, went_back
 
 
@@ -65,6 +68,11 @@ def train(
     if folder and not resume:
         Run(folder).check_place([config.source, config.target])
     settings, method = settle(config, task, method, custom=module is not None)
+    if settings.batch_size < count():
+        raise ValueError(
+            f"batch_size={settings.batch_size} is less than the {count()} processes, of which each needs a sample: "
+            "choose fewer devices=, or a larger batch."
+        )
     if note := quick_note(config, settings):
         tell(note)
     watching = [Logging(), *callbacks]
@@ -76,8 +84,8 @@ def train(
     # The folder is made last, so that a mistake above leaves none, and kept until the result is there.
     if settings.select not in (LAST, VERDICT):
         Selecting(settings.select, None).check(training)
-    with Run.begun(folder, settings, resume, overwrite) if folder else nullcontext() as run:
-        if run and settings.tensorboard:
+    with begun(folder, settings, resume, overwrite) if folder else nullcontext() as run:
+        if run and settings.tensorboard and is_first():
             watching.append(TensorBoard(run.folder / "tensorboard"))
         try:
             selecting = Selecting(settings.select, run) if settings.select != LAST else None
@@ -102,9 +110,10 @@ def train(
         if run:
             with finite(training, settings.epochs - 1):
                 result = evaluate(training.model, training.task, config.workers)
-            adapted.write(run)
+            from_first(partial(adapted.write, run))
             run.save_result({**result, **selected, "signs": seen, "verdict": verdict.record()})
-            run.selected_file.unlink(missing_ok=True)  # first: its absence tells a resumed run what its weights are
+            # First: its absence tells a resumed run what its weights are.
+            from_first(partial(run.selected_file.unlink, missing_ok=True))
             finish(run, training, config.keep_checkpoint)
     return adapted
 

@@ -9,6 +9,7 @@ import torch
 
 from cst.engine.setup import Training
 from cst.files import reading, write_aside
+from cst.ranks.group import from_first
 
 OF_SELECTION = ("scores", "changed_share")
 """What belongs to one run's choice of an epoch."""
@@ -25,7 +26,7 @@ class WarmStart:
 
     def keep(self, training: Training, history: list[dict[str, Any]]) -> None:
         """Write it where the warm-up has just ended and nobody has yet."""
-        if training.objective.warm_until == len(history) and not self.file.is_file():
+        if training.objective.warm_until == len(history) and not from_first(self.file.is_file):
             state = {
                 "model": training.model.state_dict(),
                 "history": [{k: v for k, v in record.items() if k not in OF_SELECTION} for record in history],
@@ -34,12 +35,18 @@ class WarmStart:
             }
             write_aside(self.file, lambda aside: torch.save(state, aside))
 
+    def _load(self) -> dict[str, Any] | None:
+        if not self.file.is_file():
+            return None
+        with reading(self.file):
+            state: dict[str, Any] = torch.load(self.file, map_location="cpu", weights_only=True)
+            return state
+
     def begin(self, training: Training) -> list[dict[str, Any]]:
         """Begin with what is kept, and return the records behind it; without it at the beginning."""
-        if not self.file.is_file():
+        state = from_first(self._load)
+        if state is None:
             return []
-        with reading(self.file):
-            state = torch.load(self.file, map_location="cpu", weights_only=True)
         if state["data"] != training.identity:
             raise ValueError(f"{self.file} was made of other data: remove it, or resume with those.")
         training.model.load_state_dict(state["model"])

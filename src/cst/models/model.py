@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,6 +13,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from cst.models.batch_norm import DomainBatchNorm, has_batch_norm, per_domain, untracked
 from cst.models.frozen import Frozen
+from cst.ranks.group import count
+from cst.ranks.rows import divided, is_divided, rowwise
 
 if TYPE_CHECKING:
     from cst.models.spec import ModelSpec
@@ -115,7 +118,7 @@ class Model(nn.Module):
     ) -> None:
         super().__init__()
         self.prepare = prepare or nn.Identity()
-        self.backbone, self.head = backbone, source_head
+        self.backbone, self.head, self.slices = backbone, source_head, 1
         self.separate = batch_norm == "per-domain" and (has_batch_norm(backbone) or has_batch_norm(source_head))
         if self.separate:
             self.backbone, self.head = per_domain(backbone), per_domain(source_head)
@@ -131,11 +134,29 @@ class Model(nn.Module):
         return not self.separate
 
     def features(self, inputs: Tensor, domain: str = "target", track: bool = True) -> Tensor:
-        """``h_phi``: inputs [N, ...] -> features [N, d]."""
-        return self.through(nn.Sequential(self.prepare, self.backbone), inputs, domain, track)
+        """``h_phi``: inputs [N, ...] -> features [N, d]; of several processes each computes its part."""
+        slices = min(self.slices, len(inputs) // count()) if torch.is_grad_enabled() else 1
+
+        def passed(rows: Tensor) -> Tensor:
+            return self.features_of_rows(rows, domain, track)
+
+        def in_slices(rows: Tensor) -> Tensor:
+            parts = (sliced(passed, self.backbone, part) for part in rows.tensor_split(slices))
+            return torch.cat(list(parts))
+
+        return divided(in_slices if slices > 1 else passed, inputs)
+
+    def features_of_rows(self, rows: Tensor, domain: str = "target", track: bool = True) -> Tensor:
+        """The same of rows that only this process has."""
+        if rows.dtype == torch.float32 and next(self.head.parameters()).dtype == torch.float64:
+            rows = rows.double()
+        return self.through(nn.Sequential(self.prepare, self.backbone), rows, domain, track)
 
     def continuous(self, inputs: Tensor) -> Tensor:
         """The inputs as real numbers, to which a perturbation can be added: tokens become their word vectors."""
+        return divided(self._continuous, inputs)
+
+    def _continuous(self, inputs: Tensor) -> Tensor:
         inputs = self.prepare(inputs) if isinstance(self.prepare, Frozen) else inputs
         embed = getattr(self.backbone, "embed", None)
         return embed(inputs) if embed is not None else inputs
@@ -172,6 +193,24 @@ class Model(nn.Module):
                 module.domain = domain
         with nullcontext() if track or not self.training else untracked(part):
             return part(inputs)  # type: ignore[no-any-return]
+
+
+def sliced(function: Callable[[Tensor], Tensor], network: nn.Module, rows: Tensor) -> Tensor:
+    """The features of some rows, whose activations are computed again when their gradient is.
+
+    Only one slice's activations are kept at a time, and the loss still sees all features. The second pass draws what
+    the first drew, and leaves running statistics alone.
+    """
+    from torch.utils.checkpoint import checkpoint
+
+    passed = rowwise(function) if is_divided() else function
+    contexts = partial(_first_and_again, network)
+    outcome: Tensor = checkpoint(passed, rows, use_reentrant=False, context_fn=contexts)
+    return outcome
+
+
+def _first_and_again(network: nn.Module) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    return nullcontext(), untracked(network)
 
 
 @torch.no_grad()
