@@ -216,6 +216,13 @@ class TestDamage:
 
 
 class TestSignals:
+    @pytest.fixture(autouse=True)
+    def python_handles_ctrl_c(self):
+        """Where tests run in the background, it is ignored."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, before)
+
     def test_the_step_is_finished_and_kept(self, blobs, tmp_path):
         whole = cst.adapt(*blobs, "mean-teacher", **SHORT)
         left_after(9, blobs, "mean-teacher", tmp_path, do=lambda: signal.raise_signal(signal.SIGINT))
