@@ -85,6 +85,7 @@ def _train(words: list[str], said: Path) -> None:
     from cst.cli.main import main
 
     code = 1
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which is ignored in the background
     with said.open("w", buffering=1) as sys.stdout:
         sys.stderr = sys.stdout
         try:

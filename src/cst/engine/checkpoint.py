@@ -18,6 +18,7 @@ from cst.engine.records import EpochLog, diverged
 from cst.engine.run import Run
 from cst.engine.setup import Training
 from cst.engine.stopping import Stopping
+from cst.engine.warm_start import WarmStart
 from cst.ranks.group import from_first
 
 OF_MODULES = frozenset(vars(nn.Module()))
@@ -33,21 +34,22 @@ class Checkpoints:
         run: its folder; without one nothing is kept, and nothing stops later than it is told to.
         training: what they hold.
         every: steps between them within an epoch; None for none.
+        warm: a warm-up that several runs share, where a run begins that has none of its own behind it.
     """
 
-    def __init__(self, run: Run | None, training: Training, every: int | None = None) -> None:
-        self.run, self.training, self.every = run, training, every
+    def __init__(
+        self, run: Run | None, training: Training, every: int | None = None, warm: WarmStart | None = None
+    ) -> None:
+        self.run, self.training, self.every, self.warm = run, training, every, warm
         self.stopping = Stopping()
         self.within: dict[str, Any] | None = None
-        self.restored = False
         self.last = "There is no checkpoint before it."
 
     def restore(self) -> list[dict[str, Any]]:
         """Go back to the last checkpoint and return the records of the epochs behind it."""
         state = self.run.load_checkpoint() if self.run else None
         if self.run is None or state is None:
-            return self.run.rewind(0) if self.run else []
-        self.restored = True
+            return self._begin()
         run, training = self.run, self.training
         changed = [key for key, value in state["data"].items() if training.identity[key] != value]
         if changed:
@@ -70,6 +72,12 @@ class Checkpoints:
         self._tell_where(state["behind"], self.within)
         return run.rewind(state["behind"])
 
+    def _begin(self) -> list[dict[str, Any]]:
+        history = self.warm.begin(self.training) if self.warm else []
+        if self.run:
+            self.run.write_records(history)  # a checkpoint within the next epoch has them behind it
+        return history
+
     def go_on(self, log: EpochLog) -> bool:
         """Whether the epoch has begun already; then the log and the random numbers are where they were."""
         within, self.within = self.within, None
@@ -90,6 +98,8 @@ class Checkpoints:
 
     def after_epoch(self, history: list[dict[str, Any]]) -> None:
         """Keep the records and the state behind them."""
+        if self.warm:
+            self.warm.keep(self.training, history)
         if self.run:
             self.run.write_records(history)
             self._save(len(history), None)

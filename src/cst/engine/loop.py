@@ -37,12 +37,8 @@ def fit(
 ) -> list[dict[str, Any]]:
     """Train from where the run stands to its last epoch and return the records of all epochs."""
     settings, objective = training.settings, training.objective
-    checkpoints = Checkpoints(run, training, checkpoint_every)
+    checkpoints = Checkpoints(run, training, checkpoint_every, warm)
     history = checkpoints.restore()
-    if warm and not checkpoints.restored:
-        history = warm.begin(training)
-        if run:
-            run.write_records(history)
     total = settings.epochs * settings.steps_per_epoch
     present = training.evaluation()  # both domains at the present weights, as far as somebody asks
     for callback in callbacks:
@@ -84,8 +80,6 @@ def fit(
                 with finite(training, number):
                     selecting.see(training, history)
             watch_for_collapse(training, history[-1], callbacks)
-            if warm:
-                warm.keep(training, history)
             checkpoints.after_epoch(history)
             for callback in callbacks:
                 callback.on_epoch(history[-1])

@@ -22,7 +22,7 @@ class Stopping:
     Args:
         patience: seconds for which a signal waits.
 
-    >>> stopping = Stopping()
+    >>> stopping, _ = Stopping(), signal.signal(signal.SIGINT, signal.default_int_handler)
     >>> try:
     ...     with stopping:
     ...         signal.raise_signal(signal.SIGINT)
