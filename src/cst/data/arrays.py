@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from cst.data.columns import ENOUGH, LARGEST
 from cst.data.samples import DatasetSamples, Samples, TensorSamples, input_of, scaled
 
 CHANNELS = (1, 3, 4)
+BLOCK = 65_536
+"""Rows that are looked at together."""
 
 
 def columns_of(inputs: Any) -> tuple[str, ...]:
@@ -108,7 +111,7 @@ def _tensor(inputs: Any, role: str, as_images: bool, finite: bool = True) -> tup
     if np.ma.is_masked(inputs):
         raise ValueError(f"The {role} inputs have masked values: fill them in, or drop their rows.")
     try:
-        tensor = inputs if isinstance(inputs, Tensor) else torch.as_tensor(_plain_array(inputs))
+        tensor = inputs if isinstance(inputs, Tensor) else _as_tensor(inputs)
     except (TypeError, ValueError):
         raise not_numbers(inputs, role) from None
     tensor = tensor.detach()
@@ -118,19 +121,24 @@ def _tensor(inputs: Any, role: str, as_images: bool, finite: bool = True) -> tup
         return tensor, True
     if as_images or tensor.is_floating_point():
         tensor = tensor.float()
-    if finite and tensor.ndim and not torch.isfinite(tensor).all():
+    if not finite or not tensor.ndim or not tensor.is_floating_point() or _is_sound(tensor):
+        return tensor, False
+    if not torch.isfinite(tensor).all():
         rows = (~torch.isfinite(tensor)).reshape(len(tensor), -1).any(1)
         raise ValueError(
             f"The {role} inputs have NaN or infinite values in {int(rows.sum())} of {len(rows)} samples "
             f"(first: sample {int(rows.nonzero()[0])}): remove or impute them."
         )
-    if finite and tensor.ndim and tensor.is_floating_point() and (extreme := tensor.abs() > LARGEST).any():
-        first = int(extreme.reshape(len(tensor), -1).any(1).nonzero()[0])
-        raise ValueError(
-            f"The {role} inputs hold values of up to {float(tensor.abs().amax()):g} (first: sample {first}), too large "
-            "to compute with: mark what is missing as such, or change the scale."
-        )
-    return tensor, False
+    first = int((tensor.abs() > LARGEST).reshape(len(tensor), -1).any(1).nonzero()[0])
+    raise ValueError(
+        f"The {role} inputs hold values of up to {float(tensor.abs().amax()):g} (first: sample {first}), too large "
+        "to compute with: mark what is missing as such, or change the scale."
+    )
+
+
+def _is_sound(tensor: Tensor) -> bool:
+    """Whether all values are numbers that can be computed with; a block at a time, without a copy of them all."""
+    return all(bool((block.abs() <= LARGEST).all()) for block in torch.split(tensor, BLOCK))
 
 
 def counting(inputs: Any) -> list[int]:
@@ -152,6 +160,15 @@ def varying_in_one(source: Any, target: Any) -> list[int]:
     if ours.shape[1:] != theirs.shape[1:] or ours.dtype.kind not in "iufb":
         return []
     return np.flatnonzero((ours == ours[:1]).all(0) & (theirs != ours[:1]).any(0)).tolist()
+
+
+def _as_tensor(inputs: Any) -> Tensor:
+    """The numbers of an array; those of a mapped file stay there, and are read when they are needed."""
+    if isinstance(inputs, np.memmap) and inputs.flags.c_contiguous and inputs.dtype in (np.float32, np.uint8):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the file cannot be written: nobody does
+            return torch.from_numpy(inputs)
+    return torch.as_tensor(_plain_array(inputs))
 
 
 def _plain_array(inputs: Any) -> Any:

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from cst.ranks.rows import share
 
+BLOCK = 65_536
+"""Samples whose numbers are copied at a time."""
 SOME = 64
 """Samples that are looked at where reading them all would take long."""
 
@@ -46,8 +48,9 @@ class TensorSamples:
         return scaled(self.inputs[indices])
 
     def contents(self) -> Iterator[bytes]:
-        """All numbers."""
-        yield self.inputs.contiguous().numpy().tobytes()
+        """All numbers, a block at a time."""
+        for block in torch.split(self.inputs, BLOCK):
+            yield block.contiguous().numpy().tobytes()
 
 
 def own_rows(samples: Samples, positions: Tensor, seed: int | None = None) -> Tensor:

@@ -60,7 +60,8 @@ def joined(config: Config) -> Iterator[None]:
 
     logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
     everywhere = elsewhere[1]
-    here = next((int(os.environ[name]) for name in LOCAL if os.environ.get(name, "").isdigit()), everywhere)
+    said = [int(os.environ[name]) for name in LOCAL if os.environ.get(name, "").isdigit()]
+    here = config.devices or next(iter(said), everywhere // (config.num_nodes or 1))
     try:
         device = config.device or "auto"
         cuda = device in ("auto", "cuda", "gpu") and torch.cuda.is_available()

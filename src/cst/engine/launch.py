@@ -23,7 +23,7 @@ from cst.stages import tell_watchers
 JOB, RESULT = "job", "result"
 LAST_WORDS = 3.0
 """Seconds in which others may say what went wrong, when one has ended."""
-FAREWELL = 5.0
+FAREWELL = 15.0
 """Seconds that a process has to end by itself."""
 MUCH = 2000
 """Letters of what a process printed before it ended without a word."""
@@ -42,7 +42,8 @@ class _Member:
 
     @property
     def has_failed(self) -> bool:
-        return self.error is not None or (not self.done and self.process.poll() is not None)
+        """It has said so, or it ended, and all that it said has been heard."""
+        return self.error is not None or (not self.done and self.words.closed and self.process.poll() is not None)
 
 
 @dataclass
@@ -97,10 +98,10 @@ class Launch:
         """Hear what they say until all are done, or one has failed and the others had time to say why."""
         until = float("inf")
         while not all(member.done for member in self.members) and time.monotonic() < until:
-            heard = self._hear()
+            self._hear()
             if until == float("inf") and any(member.has_failed for member in self.members):
                 until = time.monotonic() + LAST_WORDS
-            if not heard and all(member.done or member.has_failed for member in self.members):
+            if all(member.done or member.has_failed for member in self.members):
                 break
         failed = [member for member in self.members if member.has_failed]
         errors = [member.error for member in failed if member.error and not isinstance(member.error, Lost)]
@@ -110,15 +111,18 @@ class Launch:
             silent = next((member for member in failed if member.error is None), failed[0])
             raise Lost(self._last_words(silent))
 
-    def _hear(self) -> bool:
+    def _hear(self) -> None:
         members = {member.words: member for member in self.members if not member.words.closed}
         ready = [words for words in wait(list(members), timeout=0.1) if isinstance(words, Connection)]
         for words in ready:
             try:
-                self._take(members[words], *words.recv())
+                message = words.recv()
             except (EOFError, OSError):
                 words.close()
-        return bool(ready)
+            else:
+                self._take(members[words], *message)
+        if not members:
+            time.sleep(0.1)
 
     def _take(self, member: _Member, what: str, *words: Any) -> None:
         if what == "done":

@@ -102,19 +102,20 @@ def select_alpha(
     def entropy(logits: Tensor, alpha: Tensor) -> Tensor:
         return _entropy_gradient(logits, alpha, balanced=balanced, temperature=temperature)
 
-    heads = _heads_under_each_alpha(
-        z_s[::every],
-        y_s[::every],
-        z_t[::every],
-        num_classes,
-        alphas,
-        entropy,
-        start,
-        iterations,
-        weight_decay,
-        temperature,
-    )
-    labels = pseudo_labels((design(z_t.float(), bias=True) @ heads).view(-1, len(alphas), num_classes))
+    with torch.autocast(z_s.device.type, enabled=False):
+        heads = _heads_under_each_alpha(
+            z_s[::every],
+            y_s[::every],
+            z_t[::every],
+            num_classes,
+            alphas,
+            entropy,
+            start,
+            iterations,
+            weight_decay,
+            temperature,
+        )
+        labels = pseudo_labels((design(z_t.float(), bias=True) @ heads).view(-1, len(alphas), num_classes))
     targets = regression_targets(labels, num_classes, centred)
     options = {"normalize": normalize, "bias": bias, "relative": relative}
     scores = scores_on_source(z_s, z_t, targets.flatten(1), l2, **options)
@@ -157,18 +158,17 @@ def _heads_under_each_alpha(
     index = torch.as_tensor(alphas, dtype=z_s.dtype, device=z_s.device).unsqueeze(-1)
     onehot = F.one_hot(y_s, num_classes).to(z_s.dtype).unsqueeze(1)
     shape, moved = (-1, len(alphas), num_classes), torch.zeros_like(heads)
-    with torch.autocast(z_s.device.type, enabled=False):
-        curvature = 0.5 * z_s.mT @ z_s / len(z_s) + 0.5 / temperature**2 * z_t.mT @ z_t / len(z_t)
-        curvature.diagonal().add_(max(weight_decay, 1e-6 * float(curvature.trace())))
-        inverse = torch.cholesky_inverse(torch.linalg.cholesky(curvature))
-        for step in range(iterations):
-            ahead = heads + step / (step + 3) * moved
-            source = (z_s @ ahead).view(shape).softmax(-1) - onehot
-            entropy = entropy_gradient((z_t @ ahead).view(shape), index)
-            gradient = z_s.mT @ source.flatten(1) / len(z_s) + z_t.mT @ entropy.flatten(1) / len(z_t)
-            following = ahead - inverse @ gradient.add_(ahead, alpha=weight_decay)
-            heads, moved = following, following - heads
-        return heads if basis is None else basis @ heads
+    curvature = 0.5 * z_s.mT @ z_s / len(z_s) + 0.5 / temperature**2 * z_t.mT @ z_t / len(z_t)
+    curvature.diagonal().add_(max(weight_decay, 1e-6 * float(curvature.trace())))
+    inverse = torch.cholesky_inverse(torch.linalg.cholesky(curvature))
+    for step in range(iterations):
+        ahead = heads + step / (step + 3) * moved
+        source = (z_s @ ahead).view(shape).softmax(-1) - onehot
+        entropy = entropy_gradient((z_t @ ahead).view(shape), index)
+        gradient = z_s.mT @ source.flatten(1) / len(z_s) + z_t.mT @ entropy.flatten(1) / len(z_t)
+        following = ahead - inverse @ gradient.add_(ahead, alpha=weight_decay)
+        heads, moved = following, following - heads
+    return heads if basis is None else basis @ heads
 
 
 def _entropy_gradient(logits: Tensor, alpha: Tensor, *, balanced: bool, temperature: float) -> Tensor:

@@ -152,7 +152,8 @@ def design(features: Tensor, normalize: bool = False, bias: bool = False) -> Ten
     >>> design(torch.tensor([[3.0, 4.0]]), normalize=True, bias=True)
     tensor([[0.6000, 0.8000, 1.0000]])
     """
-    z = F.normalize(features, dim=-1) if normalize else features
+    precise = features.to(torch.promote_types(features.dtype, torch.float32))
+    z = F.normalize(precise, dim=-1) if normalize else precise
     return F.pad(z, (0, 1), value=1.0) if bias else z
 
 

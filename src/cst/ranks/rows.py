@@ -1,18 +1,18 @@
 """A batch that several processes share: each takes its rows through the network, and all get the features of all.
 
 The gradient, exactly. Every process has the same batch of N rows, the same weights and draws the same random numbers.
-``own`` takes its rows, the network maps them to features, ``gathered`` puts the features of all W processes together.
-Whatever follows (head, terms, solves) every process computes alike from all features, so that each has the loss L of
-the whole batch, and the same gradient ``dL/dz`` of all features ``z``. Then
+``part_of`` takes its rows, the network maps them to features, ``gathered`` puts the features of all W processes
+together. Whatever follows (head, terms, solves) every process computes alike from all features, so that each has the
+loss L of the whole batch, and the same gradient ``dL/dz`` of all features ``z``. Then
 
 - a weight behind the gathering has the whole ``dL/dw`` in every process;
 - a weight before it has, in process r, the part of r's rows only; the sum over processes is ``dL/dw``. So the gradient
   of ``gathered`` is ``W`` times that of the own rows: the *mean* over processes is ``dL/dw`` for both sorts of
   weights, and `average_gradients` takes it;
 - an input that is differentiated itself (a perturbation, word vectors) gets the own rows' ``W dL/dx`` in each process;
-  the gradient of ``own`` puts those of all processes together, divided by ``W``: the whole ``dL/dx`` in every process.
+  the gradient of ``part_of`` puts those of all processes together, divided by ``W``: the whole ``dL/dx`` in each.
 
-``gathered`` needs no exchange on the way back, ``own`` needs one; they are each other's gradient but for the factor.
+``gathered`` needs no exchange on the way back, ``part_of`` needs one; each is the other's gradient but for the factor.
 ``total``, a sum over processes between the two, is its own gradient.
 """
 
@@ -57,7 +57,7 @@ def is_shared(total: int) -> bool:
     return 1 < count() <= total
 
 
-class _Own(torch.autograd.Function):
+class _Part(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, whole: Tensor) -> Tensor:
         ctx.total = len(whole)
@@ -75,7 +75,7 @@ class _Gathered(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return _Own.apply(gradient) * count(), None  # type: ignore[no-untyped-call]
+        return _Part.apply(gradient) * count(), None  # type: ignore[no-untyped-call]
 
 
 class _Total(torch.autograd.Function):
@@ -88,9 +88,9 @@ class _Total(torch.autograd.Function):
         return _Total.apply(gradient)  # type: ignore[no-any-return, no-untyped-call]
 
 
-def own(whole: Tensor) -> Tensor:
+def part_of(whole: Tensor) -> Tensor:
     """This process' rows of a batch that all have."""
-    return _Own.apply(whole) if is_shared(len(whole)) else whole  # type: ignore[no-untyped-call]
+    return _Part.apply(whole) if is_shared(len(whole)) else whole  # type: ignore[no-untyped-call]
 
 
 def gathered(part: Tensor, total: int) -> Tensor:
@@ -112,7 +112,7 @@ def divided(function: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
     if not is_shared(len(inputs)):
         return function(inputs)
     with _noise_of_its_own(inputs.device):
-        outputs = rowwise(function)(own(inputs))
+        outputs = rowwise(function)(part_of(inputs))
     return gathered(outputs, len(inputs))
 
 
@@ -171,6 +171,13 @@ def _summed(whole: Tensor) -> Tensor:
     with connected():
         distributed.all_reduce(whole)
     return whole
+
+
+def anyone(answer: bool) -> bool:
+    """Whether any process says yes; every one must be asked."""
+    if count() == 1:
+        return answer
+    return bool(_summed(torch.tensor([int(answer)])))
 
 
 @torch.no_grad()

@@ -12,6 +12,8 @@ from cst.data.domain import Reading
 from cst.data.readers import ARRAYS
 
 ALONE = ""
+LARGE = 2**28
+"""Bytes from which on the array of an .npy stays in its file, and is read as it is needed."""
 INPUTS, LABELS = ("x", "X", "inputs", "data", "images"), ("y", "labels", "label", "targets")
 
 
@@ -32,7 +34,8 @@ def load_arrays(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ValueError(f"There is no input file at {path}.")
     try:
-        content = np.load(path, allow_pickle=False)
+        mapped: Any = "r" if path.suffix == ".npy" and path.stat().st_size > LARGE else None
+        content = np.load(path, mmap_mode=mapped, allow_pickle=False)
         if isinstance(content, np.ndarray):
             return {ALONE: content}
         return {name: _unless_objects(content, name) for name in content.files}
