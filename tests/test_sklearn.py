@@ -5,7 +5,9 @@ import pickle
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -70,9 +72,35 @@ def test_names_strings_pickle_joblib_clone(shifted_blobs, tmp_path):
     joblib.dump(fitted, tmp_path / "model.joblib")
     for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "model.joblib")):
         assert (again.predict(pd.DataFrame(target, columns=columns)) == predicted).all()
+    of_polars = CSTClassifier(**SHORT).fit(pl.DataFrame(frame.to_dict("list")), pl.Series(names), X_target=target)
+    assert list(of_polars.feature_names_in_) == columns
+    assert (of_polars.predict(pl.DataFrame(dict(zip(columns, target.T, strict=True)))) == predicted).all()
     assert not hasattr(clone(fitted), "classes_")
     assert clone(fitted).get_params() == fitted.get_params()
     assert CSTClassifier().set_params(lr=0.1).lr == 0.1
+
+
+def test_sparse_rows_and_continuous_labels_are_refused(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    for rows, more in ((scipy.sparse.csr_array(source), target), (source, scipy.sparse.csr_array(target))):
+        with pytest.raises(TypeError, match="dense data is required"):
+            CSTClassifier(**SHORT).fit(rows, labels, X_target=more)
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        CSTClassifier(**SHORT).fit(source, source[:, 0], X_target=target)
+
+
+def test_the_labelfree_validators_choose_in_a_search_over_a_pipeline(shifted_blobs):
+    source, labels, target, _ = shifted_blobs
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), CSTClassifier(**SHORT)),
+        {"cstclassifier__lr": [1e-6, 0.05]},
+        scoring={name: score_without_labels(name, target) for name in ("information-maximisation", "bnm", "snd")},
+        refit="bnm",
+        cv=2,
+        error_score="raise",
+    )
+    search.fit(source, np.array(["ant", "bee", "cow"])[labels], cstclassifier__X_target=target)
+    assert search.best_params_ == {"cstclassifier__lr": 0.05}
 
 
 def test_in_a_pipeline_and_a_search_by_scores_that_need_no_target_label(shifted_blobs):

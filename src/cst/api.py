@@ -12,6 +12,7 @@ from torch import nn
 
 from cst.config import config_from
 from cst.config.options import as_names
+from cst.data.domain import Reading
 from cst.engine.adapted import Adapted
 from cst.engine.auto import train_or_choose
 from cst.engine.callbacks import Callback
@@ -52,17 +53,19 @@ def adapt(
     Args:
         source: ``(inputs, labels)`` as arrays or tensors, or a dataset of such pairs. Inputs are
             vectors [N, d], grey images [N, H, W] or images [N, C, H, W] (also [N, H, W, C]). Labels may be
-            of any type. Or a list of texts, or of paths of images, and their labels; or a path, as
-            ``cst train --source`` takes it.
-        target: inputs of the same shape, a dataset, a list of texts or of paths of images, or a path. Labels in it
-            are ignored.
+            of any type. Or a list of texts, or of paths of images, and their labels; or a data frame (pandas, polars)
+            or ``datasets.Dataset`` whose columns ``text=`` and ``label=`` name; or a path, as ``cst train --source``
+            takes it.
+        target: inputs of the same shape, a dataset, a list of texts or of paths of images, a table with the same
+            columns, or a path. Labels in it are ignored.
         method: a name from ``cst methods``, a sum of terms such as ``"cycle+tsallis"``, a term as an object, or a list
             of these.
         backbone: ``None`` for a network that suits the data, a name, or any module that maps a batch to
             features [N, d].
         epochs: passes over the larger domain; as usual for the kind of data if not given.
         seed: of everything random.
-        target_labels: for the oracle figures in the history; training never sees them.
+        target_labels: for the oracle figures in the history, or the column of the target that holds them; training
+            never sees them.
         resume: continue the run in ``out``.
         callbacks: who is told of steps and epochs; see :class:`cst.Callback`.
         progress: a bar on standard error, or lines where that is no terminal; if not given, a bar on a terminal and in
@@ -100,7 +103,11 @@ def adapt(
             task = load_task(config)
         else:
             only, drop = (as_names(name, options.get(name)) or () for name in ("columns", "drop"))
-            task = task_in_memory(source, target, target_labels, only, drop)
+            strict = bool(options.get("strict"))
+            names = Reading(
+                options.get("text"), options.get("label"), only=only, drop=drop, strict=strict, fill=not strict
+            )
+            task = task_in_memory(source, target, target_labels, names)
             config = config_from({"task": task.name, **values}, where="adapt")
             task = resampled_as_asked(task, config)
         for note in task.notes:

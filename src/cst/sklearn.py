@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from cst.api import adapt
 from cst.selection import Outputs, find_validator
+
+if TYPE_CHECKING:
+    from typing import Self
 
 BLOCK = 1024
 """Rows that are predicted at a time."""
@@ -54,6 +57,9 @@ class DomainAdaptationClassifier(
     >>> classifier.predict(X_target).shape, classifier.classes_.tolist()
     ((150,), ['down', 'up'])
     """
+
+    # What pipelines and searches hand on where metadata are routed, as skada switches on for scikit-learn as a whole.
+    __metadata_request__fit = {"sample_domain": True, "X_target": True}  # noqa: RUF012
 
     def __init__(
         self,

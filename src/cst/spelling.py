@@ -20,6 +20,15 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     return f"Unknown {kind} '{name}': {hint}Known {kind}s: {listed}."
 
 
+def opening(where: str) -> str:
+    """What a message calls some data, at the beginning of a sentence: paths stay as they are.
+
+    >>> opening("the source"), opening("theatres.csv")
+    ('The source', 'theatres.csv')
+    """
+    return where.replace("the ", "The ", 1) if where.startswith("the ") else where
+
+
 def printable(text: str) -> str:
     """Text whose control characters are spelled out: a file or class may be called by an escape sequence.
 

@@ -291,7 +291,7 @@ def test_a_part_of_a_target_has_labelled_samples_first(most, labelled):
     [
         (np.full((80, 3), np.nan), np.zeros((9, 3)), "NaN or infinite values in 80 of 80 samples"),
         (np.zeros(80), np.zeros((9, 3)), r"one-dimensional \(shape \(80,\)\)"),
-        (scipy.sparse.csr_matrix(np.eye(80)), np.eye(80), r"rectangular array \(got csr_matrix\)"),
+        (scipy.sparse.csr_matrix(np.eye(80)), np.eye(80), r"sparse \(csr_matrix\): make them dense"),
         ((row for row in np.eye(80)), np.eye(80), r"rectangular array \(got generator\)"),
         (pd.DataFrame({"a": ["x"] * 80}), np.zeros((9, 1)), "no column of numbers .* holds 'x' in every row"),
         (np.eye(80), "field.csv", "target is a path, so source must be one too"),

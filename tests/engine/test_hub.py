@@ -36,8 +36,13 @@ def test_a_folder_comes_back_and_has_a_card(adapted, shifted_blobs, tmp_path):
     assert "3 classes (ant, bee, cow)" in card
     assert adapted.verdict.word.capitalize() in card
     accuracy = adapted.history[-1]["oracle"]["accuracy"]
+    first = 100 * adapted.history[0]["oracle"]["accuracy"]
     assert f"by labels that training never saw: {accuracy:.1%}" in card
     assert "## Limits" in card
+    assert "Task: data in memory. Adapted" in card
+    assert f"| accuracy, % (by labels of the target) | {first:.1f} | {100 * accuracy:.1f} |" in card
+    for sign in adapted.verdict.evidence.values():  # scores that need no label of the target
+        assert f"| {sign['label']} |" in card
 
 
 def test_a_page_that_somebody_wrote_is_left_alone(adapted, tmp_path):

@@ -269,7 +269,7 @@ class Config:
         if self.source is not None and self.task not in (None, OWN_DATA):
             raise ValueError(f"task={self.task} and source= name two sets of data: leave one of them out.")
         of_files = [name for name in OF_OWN_DATA if getattr(self, name) is not None]
-        in_memory = self.task in IN_MEMORY and set(of_files) <= {"columns", "drop"}
+        in_memory = self.task in IN_MEMORY and set(of_files) <= {"columns", "drop", "text", "label"}
         if of_files and self.source is None and self.task != OWN_DATA and not in_memory:
             raise ValueError(f"{of_files[0]}= describes data of your own: give them with source= and target=.")
 

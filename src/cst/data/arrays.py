@@ -67,6 +67,8 @@ def _refuse_shape(shape: tuple[int, ...], role: str) -> None:
 
 def not_numbers(inputs: Any, role: str) -> ValueError:
     """The error of inputs that are no array of numbers."""
+    if hasattr(inputs, "toarray"):
+        return ValueError(f"The {role} inputs are sparse ({type(inputs).__name__}): make them dense with .toarray().")
     return ValueError(
         f"The {role} inputs are not numbers in a rectangular array (got {type(inputs).__name__}): convert them."
     )

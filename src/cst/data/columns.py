@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cst.data.values import is_missing
+from cst.spelling import opening
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,11 +92,13 @@ def choose(
     for name in (*only, *drop):
         if name not in table:
             option = "columns=" if name in only else "drop="
-            raise ValueError(f"{where} has no column '{name}' (it has {', '.join(table)}): mend {option}.")
+            raise ValueError(f"{opening(where)} has no column '{name}' (it has {', '.join(table)}): mend {option}.")
     if both := next((name for name in only if name in drop), None):
         raise ValueError(f"columns= and drop= both name '{both}': take it out of one of them.")
     if label in only:
-        raise ValueError(f"{where}: column '{label}' holds the labels, so it cannot be an input: mend columns=.")
+        raise ValueError(
+            f"{opening(where)}: column '{label}' holds the labels, so it cannot be an input: mend columns=."
+        )
     columns, notes = [], []
     for name in only or [name for name in table if name not in (*drop, label)]:
         if not only and _ROW_NUMBERS.fullmatch(name):
@@ -203,16 +206,16 @@ def as_numbers(name: str, cells: Cells, where: str, advice: str = "mend the cell
             values = np.array([np.nan if is_missing(cell) else _number(cell) for cell in cells])
     except (TypeError, ValueError, OverflowError):
         row = next(r for r, cell in enumerate(cells) if not is_missing(cell) and not _is_number(cell))
+        place = f"{opening(where)}, row {row}: column '{name}'"
         if _decimal_comma(cells[row]):
             advice = "write numbers with a decimal point and without separators of thousands"
-        raise ValueError(
-            f"{where}, row {row}: column '{name}' holds {reprlib.repr(cells[row])}, which is no number; {advice}."
-        ) from None
+        raise ValueError(f"{place} holds {reprlib.repr(cells[row])}, which is no number; {advice}.") from None
     extreme = np.flatnonzero(np.abs(values) > LARGEST)
     if len(extreme):
         row = int(extreme[0])
+        place = f"{opening(where)}, row {row}: column '{name}'"
         raise ValueError(
-            f"{where}, row {row}: column '{name}' holds {values[row]:g}, too large to compute with; if it marks a "
+            f"{place} holds {values[row]:g}, too large to compute with; if it marks a "
             "missing value, leave the cell empty."
         )
     return values
@@ -263,7 +266,8 @@ def encoded(
     for column in columns:
         if column.name not in table:
             raise ValueError(
-                f"{where} has no column '{column.name}' (it has {', '.join(table)}): both domains need the same inputs."
+                f"{opening(where)} has no column '{column.name}' (it has {', '.join(table)}): "
+                "both domains need the same inputs."
             )
         cells = table[column.name]
         if column.categories:
@@ -273,7 +277,9 @@ def encoded(
             values = as_numbers(column.name, cells, where)[:, None]
             gaps = np.flatnonzero(np.isnan(values)).tolist()
         if gaps and (not fill or column.fill is None):
-            raise ValueError(f"{where}, row {gaps[0]}: column '{column.name}' is empty; fill it in, or drop the row.")
+            raise ValueError(
+                f"{opening(where)}, row {gaps[0]}: column '{column.name}' is empty; fill it in, or drop the row."
+            )
         if gaps:
             filled = SimpleImputer(strategy="constant", fill_value=column.fill, keep_empty_features=True)
             values = filled.fit_transform(values)

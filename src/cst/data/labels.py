@@ -52,7 +52,8 @@ def check_classes(labels: Any) -> None:
     values = label_array(labels, "source")
     classes, count = np.unique(values).tolist(), len(values)
     fractions = any(map(_has_fraction, classes))
-    if len(classes) > max(9, count / 2) or (fractions and len(classes) > MOST_FRACTIONS):
+    few = 2 if fractions else 9
+    if len(classes) > max(few, count / 2) or (fractions and len(classes) > MOST_FRACTIONS):
         what = "numbers to be estimated" if fractions else "names of samples"
         raise ValueError(
             f"The source has {len(classes)} different labels in {count} samples, '{classes[0]}' for one, which look "

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 from cst.config import Settings
 from cst.data.domain import Domain, Reading
+from cst.data.readers.memory import table_in_memory
+from cst.data.readers.tables import Table
 from cst.data.task import Task
 from cst.engine.card import MARK, model_card
 from cst.engine.evaluation import DomainView
@@ -87,7 +89,34 @@ class Adapted:
         if isinstance(inputs, str | os.PathLike):
             # Of a path all is read: a sample left out would shift the others.
             inputs = [inputs] if self.kind.is_item(inputs) else self.read(Path(inputs), strict=True, fill=True).items
+        elif table := table_in_memory(inputs, "new"):
+            inputs = self._rows(inputs, table)
         return DomainView(self.model, self.spec.encoder.encode(inputs), workers=self.workers)
+
+    def _rows(self, inputs: Any, table: Table) -> Any:
+        """The inputs of a table in memory, all of them; a frame that the encoder takes as it is."""
+        column = self.settings.data["text"]
+        if self.kind.reads_column and column is None:
+            raise ValueError(
+                "The inputs are a table, but the model learned from lists of texts: give one column, data['name']."
+            )
+        if table.frame is not None and not self.kind.reads_column:
+            return inputs
+        reading = Reading(
+            column if self.kind.reads_column else None,
+            labels=False,
+            columns=self.spec.columns,
+            strict=True,
+            role="new",
+        )
+        if not self.kind.claims_table(table, reading):
+            raise ValueError(f"The model was trained on {self.kind.name}, but the new data hold none.")
+        if self.kind.has_columns and not self.spec.columns:
+            raise ValueError("The model was trained on arrays, which name no columns: give an array of the same shape.")
+        domain = self.kind.read_table(table, reading)
+        for note in domain.notes:
+            warnings.warn(note, stacklevel=4)
+        return domain.items
 
     def read(self, path: Path, text: str | None = None, strict: bool = False, fill: bool | None = None) -> Domain:
         """New inputs from a folder, a table, arrays or a saved dataset, of the kind that the model takes.

@@ -10,6 +10,7 @@ from cst.registry import Registry
 
 if TYPE_CHECKING:
     from cst.data.domain import Domain, Reading
+    from cst.data.readers.tables import Table
     from cst.kinds.contract import Kind
 
 KINDS = Registry(
@@ -37,6 +38,11 @@ def kind_of_path(path: Path, reading: Reading) -> Kind:
 
     known = ", ".join((*TABLES, *ARRAYS))
     raise ValueError(f"{path} is of no known kind: give a folder of images, or a file that ends in one of {known}.")
+
+
+def kind_of_table(table: Table, reading: Reading) -> Kind:
+    """The kind of data that a table in memory holds."""
+    return max((KINDS[name] for name in KINDS), key=lambda kind: kind.claims_table(table, reading))  # type: ignore[no-any-return]
 
 
 def kind_of_items(items: Any) -> Kind:

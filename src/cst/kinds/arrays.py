@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cst.config.defaults import PRETRAINED_IMAGES
 from cst.data.columns import Choice, Column, choose, encoded, identifiers
 from cst.data.domain import Domain, Reading, RowNames
-from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, read_columns, read_labels
-from cst.data.readers.tables import LABEL
+from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, read_labels, read_table
+from cst.data.readers.memory import columns_of_frame, is_frame, numbers_of_frame, table_in_memory
+from cst.data.readers.tables import LABEL, Table
 from cst.kinds.contract import MAYBE, NO, Encoder, Kind, paths_or_texts
+from cst.spelling import opening
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -96,6 +98,10 @@ class Arrays(Kind):
             return NO
         return MAYBE if path.suffix.lower() in (*TABLES, *ARRAYS) or is_saved_dataset(path) else NO
 
+    def claims_table(self, table: Table, reading: Reading) -> int:
+        """Any, if no column of text is named."""
+        return MAYBE if reading.text is None else NO
+
     def claims_items(self, items: Any) -> int:
         """Whatever is not a list of texts or of paths."""
         return NO if paths_or_texts(items) else MAYBE
@@ -109,13 +115,20 @@ class Arrays(Kind):
                 raise ValueError(f"{path} has no columns with names: leave out columns= and drop=.")
             inputs, labels = read_arrays(path, reading)
             return Domain(self.name, inputs, RowNames(len(inputs)), labels)
-        table = read_columns(path)
-        labels = read_labels(table, path, reading)
-        chosen = self._chosen(table, str(path), reading, reading.label or LABEL)
-        matrix, gaps = encoded(table, chosen.columns, str(path), reading.fill)
+        return self.read_table(read_table(path), reading)
+
+    def read_table(self, table: Table, reading: Reading) -> Domain:
+        """The columns that are inputs."""
+        labels, columns = read_labels(table, reading), table.columns
+        apart = table.frame is not None and not reading.labels  # the labels lie elsewhere, whatever a column is called
+        chosen = self._chosen(columns, table.where, reading, reading.label or (None if apart else LABEL))
+        if table.frame is not None:
+            matrix, gaps = inputs_of_frame(table.frame, chosen.columns, reading.role, reading.fill)
+        else:
+            matrix, gaps = encoded(columns, chosen.columns, table.where, reading.fill)
         inputs = {column.name for column in chosen.columns}
-        others = [name for name in table if reading.carry and name not in inputs]
-        carried = {name: table[name] for name in identifiers(table, others)}
+        others = [name for name in columns if reading.carry and name not in inputs]
+        carried = {name: columns[name] for name in identifiers(columns, others)}
         notes = (*chosen.notes, *gaps)
         return Domain(
             self.name, matrix, RowNames(len(matrix)), labels, columns=chosen.columns, carried=carried, notes=notes
@@ -128,8 +141,7 @@ class Arrays(Kind):
         choice = choose(table, where, label, reading.only, reading.drop)
         if not choice.columns:
             reasons = " ".join(choice.notes[:1]) or "There is none beside the label."
-            subject = where.replace("the ", "The ", 1) if where.startswith("the ") else where
-            raise ValueError(f"{subject} has no column of numbers or categories to learn from. {reasons}")
+            raise ValueError(f"{opening(where)} has no column of numbers or categories to learn from. {reasons}")
         return choice
 
     def read_items(self, items: Any, reading: Reading) -> Domain:
@@ -144,13 +156,9 @@ class Arrays(Kind):
             raise ValueError(
                 "target must be inputs alone: labels of the target, for evaluation, go into target_labels=."
             )
-        columns, notes = reading.columns, ()
-        if is_frame(items):
-            chosen = self._chosen(table_of_frame(items), f"the {reading.role}", reading)
-            columns = chosen.columns
-            items, gaps = inputs_of_frame(items, columns, reading.role, reading.fill)
-            notes = (*chosen.notes, *gaps)
-        elif reading.only or reading.drop:
+        if table := table_in_memory(items, reading.role):
+            return self.read_table(table, replace(reading, labels=False))
+        if reading.only or reading.drop:
             raise ValueError("columns= and drop= name columns, which arrays do not have: give data frames.")
         if isinstance(items, Dataset):
             count = count_of(items, reading.role)
@@ -160,7 +168,7 @@ class Arrays(Kind):
             count = items.shape[0] if len(items.shape) else 0
         if not count:
             raise ValueError(no_inputs(reading.role))
-        return Domain(self.name, items, RowNames(count), columns=columns, notes=notes)
+        return Domain(self.name, items, RowNames(count), columns=reading.columns)
 
     def encoding(self, domain: Domain, settings: Settings, raw: bool) -> dict[str, Any]:
         """Shape and type as the first sample has them."""
@@ -273,19 +281,6 @@ def _encoder_for(domain: Domain, raw: bool) -> ArrayEncoder:
     return ArrayEncoder(shape, bytes_in, domain.columns, raw)
 
 
-def is_frame(items: Any) -> bool:
-    """Whether inputs are a data frame, whose columns have names."""
-    return hasattr(items, "iloc") and hasattr(items, "columns")
-
-
-def table_of_frame(frame: Any) -> dict[str, list[Any]]:
-    """Every column of a data frame."""
-    names = [str(name) for name in frame.columns]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"The data frame has two columns called '{twice}': rename one of them.")
-    return {str(name): frame[name].tolist() for name in frame.columns}
-
-
 def inputs_of_frame(frame: Any, columns: Sequence[Column], role: str, fill: bool = True) -> tuple[Any, Any]:
     """The inputs that a data frame holds, in the order of training, and what to say of its gaps."""
     from cst.data.arrays import in_columns
@@ -293,11 +288,11 @@ def inputs_of_frame(frame: Any, columns: Sequence[Column], role: str, fill: bool
     frame = in_columns(frame, tuple(column.name for column in columns), role)
     if not len(frame):
         raise ValueError(f"There are no {role} inputs: give at least one.")
-    plain = not any(column.categories for column in columns) and not frame.isna().any(axis=None)
-    if plain and all(kind.kind in "biuf" for kind in frame.dtypes):
-        return _as_array(frame, role), ()
+    plain = None if any(column.categories for column in columns) else numbers_of_frame(frame)
+    if plain is not None:
+        return _as_array(plain, role), ()
     where = "the new data" if role == "new" else f"the {role}"
-    return encoded(table_of_frame(frame), columns, where, fill)
+    return encoded(columns_of_frame(frame), columns, where, fill)
 
 
 def _is_pair(items: Any) -> bool:

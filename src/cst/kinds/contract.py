@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cst.data.domain import Domain, Reading
+from cst.spelling import opening
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from cst.config import Settings
     from cst.data.augmentations import Augmentations
+    from cst.data.readers.tables import Table
     from cst.data.samples import Samples
 
 NO, MAYBE, SURELY = range(3)
@@ -76,9 +78,13 @@ class Kind(ABC):
         """Whether a file or folder holds such data: `NO`, `MAYBE` or `SURELY`."""
         return NO
 
+    def claims_table(self, table: Table, reading: Reading) -> int:
+        """The same for a data frame or a dataset with named columns."""
+        return NO
+
     @abstractmethod
     def claims_items(self, items: Any) -> int:
-        """The same for what is in memory."""
+        """The same for what else is in memory."""
 
     def is_item(self, text: str | os.PathLike[str]) -> bool:
         """Whether a string or path is one sample itself, and not where samples are to be read from."""
@@ -87,6 +93,10 @@ class Kind(ABC):
     def read_path(self, path: Path, reading: Reading) -> Domain:
         """What a file or folder holds that this kind has claimed."""
         raise ValueError(f"{path}: {self.name} cannot be read from files.")
+
+    def read_table(self, table: Table, reading: Reading) -> Domain:
+        """What a table holds that this kind has claimed."""
+        raise ValueError(f"{opening(table.where)}: {self.name} cannot be read from tables.")
 
     @abstractmethod
     def read_items(self, items: Any, reading: Reading) -> Domain:
@@ -155,6 +165,8 @@ def paths_or_texts(items: Any) -> list[Any] | None:
     array_or_series = hasattr(items, "ndim") and hasattr(items, "tolist")
     if array_or_series and items.ndim == 1:
         items = items.tolist()
+    elif hasattr(items, "to_list") and len(getattr(items, "shape", ())) == 1:  # a series of polars
+        items = items.to_list()
     if not isinstance(items, Sequence) or isinstance(items, str | bytes):
         return None
     if not any(isinstance(item, str | os.PathLike) for item in items):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from cst.config.defaults import PRETRAINED_IMAGES
 from cst.data.domain import Domain, Reading, RowNames
-from cst.data.readers import is_saved_dataset, read_labels
+from cst.data.readers import is_saved_dataset, read_labels, read_table
 from cst.kinds.contract import MAYBE, NO, SURELY, Encoder, Kind, as_sequence, paths_or_texts
+from cst.spelling import opening
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from cst.data.augmentations import Augmentations
     from cst.data.images import ImageFiles
     from cst.data.readers.folders import FileType
+    from cst.data.readers.tables import Table
 
 LOWER = {"efficientnet-lite0": 12, "resnet50": 14, "resnet50-v1": 14, "resnet101": 31}
 """Layers below the last stages of each backbone, which hold little of a domain."""
@@ -81,10 +83,12 @@ class Images(Kind):
         if reading.text is not None:
             return NO
         if is_saved_dataset(path):
-            from cst.data.readers.datasets import image_column, load_dataset
-
-            return SURELY if image_column(load_dataset(path)) else NO
+            return self.claims_table(read_table(path), reading)
         return MAYBE if path.is_dir() or path.suffix.lower() in SUFFIXES else NO
+
+    def claims_table(self, table: Table, reading: Reading) -> int:
+        """One with a column of pictures, if no column of text is named."""
+        return SURELY if table.pictures is not None and reading.text is None else NO
 
     def claims_items(self, items: Any) -> int:
         """A list of paths that are all called like pictures."""
@@ -100,24 +104,22 @@ class Images(Kind):
         from cst.data.readers.folders import checked, read_folder
 
         if is_saved_dataset(path):
-            return self._read_dataset(path, reading)
+            return self.read_table(read_table(path), reading)
         if reading.labels and reading.label is not None:
             raise ValueError(f"label={reading.label}: the labels of {path} are its class folders; leave it out.")
         files = image_files(reading.strict)
         return checked(path.parent, [path], None, files) if path.is_file() else read_folder(path, files, reading.labels)
 
-    def _read_dataset(self, path: Path, reading: Reading) -> Domain:
+    def read_table(self, table: Table, reading: Reading) -> Domain:
+        """The first column of pictures; those that cannot be read are left out."""
         from cst.data.images import problems
-        from cst.data.readers.datasets import Pictures, columns_of_dataset, image_column, load_dataset
 
-        dataset = load_dataset(path)
-        column = image_column(dataset)
-        assert column is not None
-        items = Pictures(dataset, column)
-        labels = read_labels(columns_of_dataset(dataset.remove_columns(column)), path, reading)
+        items = table.pictures
+        assert items is not None
+        labels = read_labels(table, reading)
         bad = [row for row, trouble in enumerate(problems(items)) if trouble]
         if bad and (reading.strict or len(bad) == len(items)):
-            raise ValueError(f"{path}, row {bad[0]}: the image cannot be read; remove the row.")
+            raise ValueError(f"{opening(table.where)}, row {bad[0]}: the image cannot be read; remove the row.")
         return Domain(self.name, items, RowNames(len(items)), labels).without(bad, "files cannot be read", "row ")
 
     def read_items(self, items: Any, reading: Reading) -> Domain:

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from cst.data.columns import identifiers
 from cst.data.domain import Domain, Reading, RowNames
-from cst.data.readers import is_table, read_columns, read_labels
+from cst.data.readers import is_table, read_labels, read_table
 from cst.kinds.contract import MAYBE, NO, SURELY, Encoder, Kind, as_sequence, paths_or_texts
+from cst.spelling import opening
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from cst.config import Settings
     from cst.data.augmentations import Augmentations
+    from cst.data.readers.tables import Table
     from cst.data.texts import TokenSamples
 
 TOKENIZER = "tokenizer"
@@ -77,6 +79,10 @@ class Text(Kind):
         """A table of which a column of text is named."""
         return SURELY if reading.text is not None and is_table(path) else NO
 
+    def claims_table(self, table: Table, reading: Reading) -> int:
+        """One of which a column of text is named."""
+        return SURELY if reading.text is not None else NO
+
     def claims_items(self, items: Any) -> int:
         """A list of strings."""
         texts = paths_or_texts(items)
@@ -88,16 +94,20 @@ class Text(Kind):
 
     def read_path(self, path: Path, reading: Reading) -> Domain:
         """The column of text; rows without any are left out."""
+        return self.read_table(read_table(path), reading)
+
+    def read_table(self, table: Table, reading: Reading) -> Domain:
+        """The same of a table."""
         from cst.data.readers.tables import texts_of
 
-        columns = read_columns(path)
-        labels = read_labels(columns, path, reading)
+        columns, labels = table.columns, read_labels(table, reading)
         assert reading.text is not None
-        texts = texts_of(columns, path, reading.text)
+        texts = texts_of(columns, table.where, reading.text)
         empty = [row for row, text in enumerate(texts) if not text.strip()]
         if empty and (reading.strict or len(empty) == len(texts)):
             raise ValueError(
-                f"{path}, row {empty[0]}: column '{reading.text}' has no text; fill it in or drop the row."
+                f"{opening(table.where)}, row {empty[0]}: column '{reading.text}' has no text; fill it in or drop the "
+                "row."
             )
         names = list(columns) if reading.carry else []
         carried = {name: columns[name] for name in names if name == reading.text or identifiers(columns, [name])}

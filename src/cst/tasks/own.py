@@ -14,8 +14,10 @@ from cst.data.domain import Domain, Reading
 from cst.data.labels import check_classes
 from cst.data.readers import ARRAYS as ARRAY_FILES
 from cst.data.readers import TABLES, is_saved_dataset
+from cst.data.readers.memory import table_in_memory
+from cst.data.readers.tables import Table
 from cst.data.task import Task, make_task, same_kind
-from cst.kinds import KINDS, kind_of_path, read_items, read_path
+from cst.kinds import KINDS, kind_of_path, kind_of_table, read_items, read_path
 
 FOLDERS = "folders"
 
@@ -60,25 +62,59 @@ def own_task(config: Config, columns: tuple[Column, ...] = ()) -> Task:
     return make_task(OWN_DATA, source, target, truth, notes=KINDS[source.kind].remarks(source, target))
 
 
-def task_in_memory(
-    source: Any, target: Any, target_labels: Any = None, only: Sequence[str] = (), drop: Sequence[str] = ()
-) -> Task:
-    """A task of ``source = (inputs, labels)`` or a dataset of pairs, and ``target`` inputs or a dataset.
+def task_in_memory(source: Any, target: Any, target_labels: Any = None, reading: Reading | None = None) -> Task:
+    """A task of ``source = (inputs, labels)``, a table or a dataset of pairs, and ``target`` inputs or the like.
 
-    Of data frames, ``only`` names the columns that are inputs and ``drop`` those that are none.
+    Of data frames and datasets with named columns, ``reading`` says which are text, labels and inputs.
     """
     if isinstance(target, str | os.PathLike):
         raise ValueError("target is a path, so source must be one too.")
-    inputs, labels = _split(source)
-    first = read_items(inputs, Reading(role="source", only=tuple(only), drop=tuple(drop)))
-    second = read_items(target, Reading(role="target", columns=first.columns))
+    reading = reading or Reading()
+    table, target_table = table_in_memory(source, "source"), table_in_memory(target, "target")
+    inputs, labels = (source, None) if table else _split(source)
+    _check_names(reading, table or table_in_memory(inputs, "source"), target_table)
+    first = _in_memory(inputs, table, replace(reading, labels=table is not None))
+    second = _in_memory(target, target_table, replace(reading, labels=False, columns=first.columns, role="target"))
+    if table:
+        labels = first.labels
+    if isinstance(target_labels, str):
+        target_labels = _of_column(target_labels, target_table, second)
     if labels is None:
         raise ValueError("The source has no labels: give one label for each input.")
     check_classes(labels)
     first = replace(first, labels=labels)
-    name = LISTS if isinstance(first.items, list) else ARRAYS
+    name = LISTS if isinstance(first.items, Sequence) else ARRAYS
     same_kind(first.kind, second.kind)
     return make_task(name, first, second, target_labels, notes=KINDS[first.kind].remarks(first, second))
+
+
+def _in_memory(items: Any, table: Table | None, reading: Reading) -> Domain:
+    """A table by the names of its columns, anything else as it is."""
+    table = table or table_in_memory(items, reading.role)
+    if table is None:
+        return read_items(items, reading)
+    kind = kind_of_table(table, reading)
+    if (reading.only or reading.drop) and not kind.has_columns:
+        raise ValueError(f"columns= and drop= choose numbers of a table, but the data are {kind.name}: leave them out.")
+    apart = reading.role == "source" and not reading.labels  # labels that a row left out would not take with it
+    return kind.read_table(table, replace(reading, strict=reading.strict or apart))
+
+
+def _check_names(reading: Reading, *tables: Table | None) -> None:
+    for option, name in {"text=": reading.text, "label=": reading.label}.items():
+        if name is not None and not any(tables):
+            raise ValueError(f"{option} names a column, which arrays and lists do not have: give a frame or a dataset.")
+
+
+def _of_column(name: str, table: Table | None, target: Domain) -> list[Any]:
+    """Labels of the target, for evaluation, in one of its columns."""
+    from cst.data.readers.tables import labels_of
+
+    if table is None:
+        raise ValueError(f"target_labels='{name}' names a column, but the target has none: give one label each.")
+    if name in [column.name for column in target.columns]:
+        raise ValueError(f"target_labels={name}: the source has this column too, as an input; drop it there.")
+    return _as_many(labels_of(table.columns, table.where, name, "target_labels=", gaps=True), target, table.where)
 
 
 def _split(source: Any) -> tuple[Any, Any]:
@@ -95,7 +131,8 @@ def _split(source: Any) -> tuple[Any, Any]:
         return source, labels_of_dataset(source)
     if not isinstance(source, tuple | list) or len(source) != 2:
         raise ValueError(
-            f"source must be a pair (inputs, labels) or a dataset of such pairs, got {type(source).__name__}."
+            "source must be a pair (inputs, labels), a table with a column of labels, or a dataset of pairs, "
+            f"got {type(source).__name__}."
         )
     return source[0], source[1]
 
@@ -138,7 +175,7 @@ def _of_table(path: Path, target: Domain, config: Config) -> tuple[list[Any], tu
 
     columns = columns_of(path)
     named = config.label_column or (config.label if config.label in columns else LABEL)
-    labels = labels_of(columns, path, named, "label_column=", gaps=True)
+    labels = labels_of(columns, str(path), named, "label_column=", gaps=True)
     unit = KINDS[target.kind].unit
     which = "file" if "file" in columns else unit  # as in what 'cst predict' writes
     if which not in columns and unit == "file":

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cst.data.domain import Reading
-from cst.data.readers.tables import FORMATS, Columns, columns_of, labels_of
+from cst.data.readers.tables import FORMATS, Columns, Table, columns_of, labels_of
 
 TABLES = tuple(FORMATS)
 ARRAYS = (".npz", ".npy")
@@ -24,15 +24,20 @@ def is_table(path: Path) -> bool:
 
 def read_columns(path: Path) -> Columns:
     """The columns of a table or of a saved dataset."""
+    return read_table(path).columns
+
+
+def read_table(path: Path) -> Table:
+    """A table, or a saved dataset."""
     if is_saved_dataset(path):
-        from cst.data.readers.datasets import columns_of_dataset, load_dataset
+        from cst.data.readers.datasets import load_dataset, table_of_dataset
 
-        return columns_of_dataset(load_dataset(path))
-    return columns_of(path)
+        return table_of_dataset(load_dataset(path), str(path))
+    return Table(columns_of(path), str(path))
 
 
-def read_labels(columns: Columns, path: Path, reading: Reading) -> list[Any] | None:
+def read_labels(table: Table, reading: Reading) -> list[Any] | None:
     """The column of labels, if labels are to be read."""
     if not reading.labels:
         return None
-    return labels_of(columns, path, reading.label, reading.label_option, reading.gaps)
+    return labels_of(table.columns, table.where, reading.label, reading.label_option, reading.gaps)

@@ -1,4 +1,4 @@
-"""Folders that ``datasets`` wrote with ``save_to_disk``."""
+"""Datasets of Hugging Face: in memory, or in folders that ``save_to_disk`` wrote."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cst.data.readers.tables import Columns, ColumnsOnDisk
+from cst.data.readers.tables import ColumnsOnDisk, Table
 from cst.extras import missing
+from cst.spelling import opening
 
 
 def load_dataset(path: Path) -> Any:
@@ -20,20 +21,25 @@ def load_dataset(path: Path) -> Any:
         parts = ", ".join(sorted(entry.name for entry in path.iterdir() if entry.is_dir()))
         raise ValueError(f"{path} holds several datasets ({parts}): name one of these folders.")
     try:
-        dataset = datasets.load_from_disk(str(path)).with_format(None)
+        dataset = datasets.load_from_disk(str(path))
     except Exception as error:
         raise ValueError(f"{path} is not a complete saved dataset ({type(error).__name__}): save it anew.") from None
-    for name, feature in dataset.features.items():
-        if isinstance(feature, datasets.Image):
-            dataset = dataset.cast_column(name, datasets.Image(decode=False))
+    return plain_dataset(dataset, str(path))
+
+
+def plain_dataset(dataset: Any, where: str) -> Any:
+    """Rows of Python's own values; pictures stay encoded."""
+    dataset = dataset.with_format(None)
+    for name in image_columns(dataset):
+        dataset = dataset.cast_column(name, type(dataset.features[name])(decode=False))
     if not len(dataset):
-        raise ValueError(f"{path} has no rows: give it at least one batch of samples.")
+        raise ValueError(f"{opening(where)} has no rows: give it at least one batch of samples.")
     return dataset
 
 
-def image_column(dataset: Any) -> str | None:
-    """The first column that holds pictures."""
-    return next((name for name, feature in dataset.features.items() if type(feature).__name__ == "Image"), None)
+def image_columns(dataset: Any) -> list[str]:
+    """The columns that hold pictures."""
+    return [name for name, feature in dataset.features.items() if type(feature).__name__ == "Image"]
 
 
 class Pictures(Sequence[Any]):
@@ -50,8 +56,8 @@ class Pictures(Sequence[Any]):
         return b"" if picture is None else picture["bytes"] or picture["path"]
 
 
-def columns_of_dataset(dataset: Any) -> Columns:
-    """Plain columns; class numbers become the names that the dataset has for them."""
+def table_of_dataset(dataset: Any, where: str) -> Table:
+    """A plain dataset as a table; class numbers become the names that the dataset has for them."""
 
     def read(name: str) -> list[Any]:
         values, feature = list(dataset[name]), dataset.features[name]
@@ -59,4 +65,6 @@ def columns_of_dataset(dataset: Any) -> Columns:
             return [None if v is None or v < 0 else feature.int2str(v) for v in values]
         return values
 
-    return ColumnsOnDisk(dataset.column_names, read)
+    images = image_columns(dataset)
+    columns = ColumnsOnDisk([name for name in dataset.column_names if name not in images], read)
+    return Table(columns, where, Pictures(dataset, images[0]) if images else None)

@@ -8,11 +8,13 @@ import json
 import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cst.data.values import is_gap, is_missing, whole_characters
 from cst.extras import missing
+from cst.spelling import opening
 
 Columns = Mapping[str, list[Any]]
 
@@ -38,34 +40,53 @@ class ColumnsOnDisk(Columns):
         return len(self.names)
 
 
-def texts_of(columns: Columns, path: Path, name: str) -> list[str]:
+@dataclass(frozen=True)
+class Table:
+    """Rows with named columns, wherever they lie.
+
+    Attributes:
+        columns: of plain values, without those of pictures.
+        where: what messages call the table: its path, or "the source" and the like of one in memory.
+        pictures: the first column of encoded images, if there is one.
+        frame: the data frame, if it is one.
+    """
+
+    columns: Columns
+    where: str
+    pictures: Sequence[Any] | None = None
+    frame: Any = None
+
+
+def texts_of(columns: Columns, where: str, name: str) -> list[str]:
     """A column of text, nothing where a cell is empty; bytes are read as UTF-8, numbers as they are written."""
     texts = []
-    for row, value in enumerate(_column(columns, name, path, "text=")):
+    for row, value in enumerate(_column(columns, name, where, "text=")):
         if isinstance(value, bytes):
             value = value.decode("utf-8", "replace")
         elif not _is_empty(value) and not isinstance(value, str | int | float):
-            raise ValueError(f"{path}, row {row}: column '{name}' holds {reprlib.repr(value)}, which is no text.")
+            raise ValueError(
+                f"{opening(where)}, row {row}: column '{name}' holds {reprlib.repr(value)}, which is no text."
+            )
         texts.append("" if _is_empty(value) else str(value))
     return texts
 
 
-def labels_of(columns: Columns, path: Path, label: str | None, option: str, gaps: bool = False) -> list[Any]:
+def labels_of(columns: Columns, where: str, label: str | None, option: str, gaps: bool = False) -> list[Any]:
     """The column of labels, None for a gap where those are allowed; spaces around a label are none of it."""
-    cells = _column(columns, label or LABEL, path, option)
+    cells = _column(columns, label or LABEL, where, option)
     row = next((row for row, cell in enumerate(cells) if is_missing(cell)), None)
     if row is not None and not gaps:
-        where = f"{path}, row {row}: column '{label or LABEL}'"
+        place = f"{opening(where)}, row {row}: column '{label or LABEL}'"
         if _is_empty(cells[row]):
-            raise ValueError(f"{where} is empty; every row of it needs a label.")
-        raise ValueError(f"{where} holds '{cells[row]}', which stands for a missing label; drop the row, or rename it.")
+            raise ValueError(f"{place} is empty; every row of it needs a label.")
+        raise ValueError(f"{place} holds '{cells[row]}', which stands for a missing label; drop the row, or rename it.")
     return [None if is_missing(cell) else cell.strip() if isinstance(cell, str) else cell for cell in cells]
 
 
-def _column(columns: Columns, name: str, path: Path, option: str) -> list[Any]:
+def _column(columns: Columns, name: str, where: str, option: str) -> list[Any]:
     if name not in columns:
         raise ValueError(
-            f"{path} has no column '{name}' (it has {', '.join(columns)}): name one of them with {option}."
+            f"{opening(where)} has no column '{name}' (it has {', '.join(columns)}): name one of them with {option}."
         )
     return columns[name]
 
