@@ -112,6 +112,48 @@ def reverse_loss(
     return F.mse_loss(scores, source_targets.to(scores.dtype))
 
 
+def cycle_loss(
+    source_features: Tensor,
+    source_labels: Tensor,
+    target_features: Tensor,
+    target_logits: Tensor,
+    l2: float = 0.1,
+    *,
+    normalize: bool = True,
+    bias: bool = False,
+    centred: bool = True,
+    relative: bool = False,
+) -> Tensor:
+    """Forward step and reverse step on one batch with the settings of ``cst``: what a loop adds to its loss.
+
+    :func:`reverse_loss` of the :func:`pseudo_labels` of the target. Its gradient reaches both feature sets, and the
+    source head not at all.
+
+    Args:
+        source_features: Z_s [N_s, d].
+        source_labels: integers [N_s].
+        target_features: Z_t [N_t, d].
+        target_logits: of the source head on Z_t [N_t, K].
+        l2: the ridge, as are the other options, of :func:`reverse_loss`.
+        normalize: scale every feature row to unit length first.
+        bias: append a constant feature.
+        centred: regress onto ``onehot - 1/K``.
+        relative: ``l2`` is a multiple of the target features' mean eigenvalue.
+
+    Returns:
+        A scalar.
+
+    >>> features, labels = torch.eye(2), torch.tensor([0, 1])
+    >>> right = cycle_loss(features, labels, features, target_logits=torch.eye(2))
+    >>> exchanged = cycle_loss(features, labels, features, target_logits=torch.eye(2).flip(0))
+    >>> f"{right:.2f} {exchanged:.2f}"
+    '0.00 0.91'
+    """
+    labels, classes = pseudo_labels(target_logits), target_logits.shape[-1]
+    options = {"normalize": normalize, "bias": bias, "centred": centred, "relative": relative}
+    return reverse_loss(source_features, source_labels, target_features, labels, classes, l2, **options)
+
+
 def scores_on_source(
     source_features: Tensor,
     target_features: Tensor,
