@@ -21,13 +21,13 @@ def accuracy():
     return 100 * right.float().mean().item()
 
 
-for step in range(400):
+for step in range(600):
     s, t = torch.randint(len(source), (64,)), torch.randint(len(target), (64,))
     z_source, z_target = features(source[s]), features(target[t])
     loss = nn.functional.cross_entropy(head(z_source), labels[s])
-    if step == 150:
+    if step == 200:
         print(f"source model {accuracy():.1f} %")
-    if step >= 150:  # first learn the source
+    if step >= 200:  # first learn the source
         logits = head(z_target)  # 2
         loss = loss + cycle_loss(z_source, labels[s], z_target, logits)  # 3
         loss = loss + balanced_tsallis_entropy((logits / 2.5).softmax(1), alpha=1.9)  # 4

@@ -99,7 +99,8 @@ class TermSum(nn.Module):
         if self.training:
             self._gather(source_features, source_labels, target_features)
         parts = [self.weights[name] * loss for name, loss in losses.items()]
-        return sum(parts[1:], start=parts[0])
+        total: Tensor = sum(parts[1:], start=parts[0])
+        return total
 
     def start_epoch(self, head: nn.Module) -> None:
         """Let the terms do what they do between epochs: with ``tsallis`` in the sum, select alpha.

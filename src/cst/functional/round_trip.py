@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def pseudo_labels(logits: Tensor) -> Tensor:
-    """The forward step, equation 4: ``y' = argmax_i f(x)_i``; integers [...] of logits [..., K], no gradient.
+    """The forward step, equation 3: ``y' = argmax_i f(x)_i``; integers [...] of logits [..., K], no gradient.
 
     >>> pseudo_labels(torch.tensor([[0.1, 2.0, 0.3]]))
     tensor([1])
@@ -17,7 +17,7 @@ def pseudo_labels(logits: Tensor) -> Tensor:
 
 
 def ridge_head(features: Tensor, targets: Tensor, l2: float) -> Tensor:
-    """The linear head of equation 5 under squared loss, in closed form (Appendix B.2).
+    """The linear head of equation 4 under squared loss, in closed form (Appendix B.2).
 
     ``theta = argmin ||Z theta - Y||^2 + l2 ||theta||^2``, as ``Z^T (Z Z^T + l2 I)^-1 Y`` (dual, an
     N x N system) when N < d and as ``(Z^T Z + l2 I)^-1 Z^T Y`` (primal, d x d) otherwise.
@@ -75,7 +75,7 @@ def reverse_loss(
 ) -> Tensor:
     """The reverse step: the loss on the source of a head fitted to the target's pseudo-labels.
 
-    ``L_P(theta_t(phi), phi)`` of equation 6 with the squared loss of Appendix B.2: ``theta_t`` is
+    ``L_P(theta_t(phi), phi)`` of equation 5 with the squared loss of Appendix B.2: ``theta_t`` is
     :func:`ridge_head` of the target features on one-hot pseudo-labels, and the loss is the mean of
     ``(Z_s theta_t - onehot(y_s))^2`` over samples and classes.
     The gradient reaches both feature sets, through the solution of the ridge problem as well; none

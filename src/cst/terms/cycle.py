@@ -1,4 +1,4 @@
-"""``L_P(theta_t(phi), phi)`` of equation 6: the pseudo-labels' way back to the source."""
+"""``L_P(theta_t(phi), phi)`` of equation 5: the pseudo-labels' way back to the source."""
 
 from __future__ import annotations
 
