@@ -1,4 +1,4 @@
-# `make demo` and `make test` work on a fresh clone: each makes .venv and installs what it needs first.
+# `make demo`, `make test` and `make docs` work on a fresh clone: each makes .venv and installs what it needs first.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -27,7 +27,8 @@ acceptance: $(READY)
 docs: $(VENV)/.docs-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-$(VENV)/.docs-ready: $(READY)
+$(VENV)/.docs-ready: pyproject.toml constraints-cpu.txt
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt -e '.[docs]'
 	@touch $@
 

@@ -8,13 +8,13 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trai
 
 from cst import TermSum  # 1
 
-GOOD = ("gripping", "moving", "witty"), ("bright", "sturdy", "handy")
-BAD = ("dull", "shallow", "tedious"), ("dim", "wobbly", "useless")
+GOOD = ("wonderful", "gripping", "moving"), ("wonderful", "sturdy", "handy")
+BAD = ("awful", "shallow", "tedious"), ("awful", "wobbly", "useless")
 SENTENCES = "This {} is {}.", "What a {0} {1}!", "I found the {} rather {}.", "My wife called the {} {}, and so do I."
 
 
 def reviews(domain, count):
-    """Texts and stars, 0 or 1; each domain praises and blames in words of its own."""
+    """Texts and stars, 0 or 1; most words of praise and blame are a domain's own."""
     stars = [random.randrange(2) for _ in range(count)]
     words = [random.choice((BAD, GOOD)[star][domain]) for star in stars]
     return [random.choice(SENTENCES).format(("film", "lamp")[domain], word) for word in words], stars
