@@ -23,7 +23,7 @@ test: $(READY) lint
 acceptance: $(READY)
 	$(BIN)/python -m pytest -m acceptance -n 0 -s tests/acceptance
 
-# All pages as a site in site/; open site/index.html.
+# All pages as a site in site/: open site/index.html. Its search wants a server: python -m http.server -d site.
 docs: $(VENV)/.docs-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 

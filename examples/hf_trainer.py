@@ -8,13 +8,13 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trai
 
 from cst import TermSum  # 1
 
-GOOD = ("wonderful", "gripping", "moving"), ("wonderful", "sturdy", "handy")
-BAD = ("awful", "shallow", "tedious"), ("awful", "wobbly", "useless")
+GOOD = ("gripping", "moving", "witty"), ("bright", "sturdy", "handy")
+BAD = ("dull", "shallow", "tedious"), ("dim", "wobbly", "useless")
 SENTENCES = "This {} is {}.", "What a {0} {1}!", "I found the {} rather {}.", "My wife called the {} {}, and so do I."
 
 
 def reviews(domain, count):
-    """Texts and stars, 0 or 1; most words of praise and blame are a domain's own."""
+    """Texts and stars, 0 or 1; each domain praises and blames in words of its own."""
     stars = [random.randrange(2) for _ in range(count)]
     words = [random.choice((BAD, GOOD)[star][domain]) for star in stars]
     return [random.choice(SENTENCES).format(("film", "lamp")[domain], word) for word in words], stars
@@ -61,9 +61,9 @@ def accuracy():
 
 
 arguments = TrainingArguments(
-    output_dir="out", per_device_train_batch_size=32, num_train_epochs=3, learning_rate=1e-3, save_strategy="no",
+    output_dir="out", per_device_train_batch_size=32, num_train_epochs=6, learning_rate=1e-3, save_strategy="no",
     report_to="none", remove_unused_columns=False, disable_tqdm=True, use_cpu=True, logging_strategy="no",
 )  # fmt: skip
-trainer = CycleTrainer(model, arguments, collate, list(range(256)), learn_source=8)
+trainer = CycleTrainer(model, arguments, collate, list(range(256)), learn_source=24)
 trainer.train()
 print(f"accuracy {accuracy():.1f} %, cycle loss {trainer.extra.losses['cycle']:.3f}")
