@@ -1,10 +1,10 @@
-# `make demo` and `make test` work on a fresh clone: each makes .venv and installs what it needs first.
+# `make demo`, `make test` and `make docs` work on a fresh clone: each makes .venv and installs what it needs first.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: install demo test acceptance wheel skada lint clean
+.PHONY: install demo test acceptance wheel skada docs lint clean
 
 install: $(READY)
 
@@ -37,10 +37,19 @@ skada: $(READY)
 	$(VENV)/skada/bin/python -m pip install --quiet --no-deps 'skada>=0.6'
 	$(VENV)/skada/bin/python -m pytest -n 0 tests/test_skada.py
 
+# All pages as a site in site/: open site/index.html. Its search wants a server: python -m http.server -d site.
+docs: $(VENV)/.docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+$(VENV)/.docs-ready: pyproject.toml constraints-cpu.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt -e '.[docs]'
+	@touch $@
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache

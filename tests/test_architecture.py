@@ -16,7 +16,7 @@ ROOMS = (
     # Leaves: words, files and names; processes that train together.
     *("ranks", "spelling", "stages", "types", "tokens", "extras", "files", "registry", "hub"),
     # The paper: equations, terms, updates, sampling, methods.
-    *("functional", "terms", "updates", "sampling", "methods", "grammar", "selection"),
+    *("functional", "terms", "updates", "sampling", "methods", "grammar", "term_sum", "selection"),
     # From what the user wrote to a model that reads data.
     *("config", "data", "kinds", "models", "tasks"),
     # Algorithm 1, and what is built on it.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cst.engine.adapted import Adapted, load
     from cst.engine.callbacks import Callback
     from cst.grammar import parse_method
+    from cst.term_sum import TermSum
     from cst.terms.contract import Epoch, Problem, Step, Term
 
 __version__ = "0.1.0"
@@ -24,6 +25,7 @@ __all__ = [
     "Problem",
     "Step",
     "Term",
+    "TermSum",
     "__version__",
     "adapt",
     "compare",
@@ -42,6 +44,7 @@ _HOMES = {
     "Callback": "cst.engine.callbacks",
     "Config": "cst.config",
     "parse_method": "cst.grammar",
+    "TermSum": "cst.term_sum",
     **dict.fromkeys(("Epoch", "Problem", "Step", "Term"), "cst.terms.contract"),
 }
 

@@ -1,4 +1,4 @@
-"""Five jobs as their users type them, each a script in ``jobs``, on small data, with the time that each takes."""
+"""Four jobs as their users type them, each a script in ``jobs``, on small data, with the time that each takes."""
 
 import csv
 import os
@@ -96,16 +96,6 @@ def test_two_tables_with_pandas_and_scikit_learn(job, tmp_path):
     assert "has no value in 1 of 60 rows" in err
     accuracy = dict(line.rsplit(" ", 1) for line in out.splitlines() if line.startswith(("adapted", "logistic")))
     assert float(accuracy["adapted"]) > 0.85
-
-
-def test_the_losses_in_a_loop_of_ones_own(job, tmp_path):
-    from cst.tasks.synthetic_digits import handwritten_digits, rendered_digits
-
-    (source, labels), (target, truth) = rendered_digits(), handwritten_digits()
-    flat = {"source": source.reshape(-1, 64), "target": target.reshape(-1, 64)}
-    np.savez(tmp_path / "digits.npz", labels=labels, truth=truth, **flat)
-    out, _ = job("own_loop.py")
-    assert float(out.split()[-2]) > 50
 
 
 def test_a_table_that_two_machines_share(job, tmp_path):

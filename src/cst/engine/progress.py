@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from cst.engine.callbacks import Callback
@@ -45,7 +46,7 @@ def is_live() -> bool:
         return False
     from rich.console import Console
 
-    return Console().is_jupyter
+    return Console().is_jupyter and find_spec("ipywidgets") is not None  # without it rich draws nothing and warns
 
 
 class Progress(Callback):

@@ -12,13 +12,14 @@ from cst.functional.measures import (
     temperature_for,
     total_variation,
 )
-from cst.functional.round_trip import pseudo_labels, reverse_loss, ridge_head
+from cst.functional.round_trip import cycle_loss, pseudo_labels, reverse_loss, ridge_head
 
 __all__ = [
     "ALPHAS",
     "AlphaSelection",
     "balanced_tsallis_entropy",
     "calibration_error",
+    "cycle_loss",
     "margin",
     "mean_confidence",
     "pseudo_labels",

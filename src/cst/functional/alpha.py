@@ -1,4 +1,4 @@
-"""The entropic index by the round trip: equation 9 and Appendix B.3."""
+"""The entropic index by the round trip: equation 10 and Appendix B.3."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def select_alpha(
     seed: int = 0,
     every: int = 1,
 ) -> AlphaSelection:
-    """Choose the entropic index by the round trip of equation 9 and Appendix B.3.
+    """Choose the entropic index by the round trip of equation 10 and Appendix B.3.
 
     For each alpha a source head is trained on fixed features, as far as ``iterations`` steps take it,
     ``theta_s,a = argmin L_P(theta) + E_Q S_a(softmax(theta z))`` (cross-entropy on the source); it

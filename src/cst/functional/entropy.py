@@ -1,4 +1,4 @@
-"""Tsallis entropy, Section 3.2."""
+"""Tsallis entropy, equation 6 in Section 3.2."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def tsallis_entropy(probs: Tensor, alpha: float | Tensor) -> Tensor:
-    """Tsallis entropy of each row, Section 3.2: ``S_a(p) = (1 - sum_i p_i^a) / (a - 1)``.
+    """Tsallis entropy of each row, equation 6: ``S_a(p) = (1 - sum_i p_i^a) / (a - 1)``.
 
     ``a = 1`` is the Gibbs entropy ``-sum p log p``, ``a = 2`` the Gini impurity ``1 - sum p^2``.
 

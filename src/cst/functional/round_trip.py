@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def pseudo_labels(logits: Tensor) -> Tensor:
-    """The forward step, equation 4: ``y' = argmax_i f(x)_i``; integers [...] of logits [..., K], no gradient.
+    """The forward step, equation 3: ``y' = argmax_i f(x)_i``; integers [...] of logits [..., K], no gradient.
 
     >>> pseudo_labels(torch.tensor([[0.1, 2.0, 0.3]]))
     tensor([1])
@@ -17,7 +17,7 @@ def pseudo_labels(logits: Tensor) -> Tensor:
 
 
 def ridge_head(features: Tensor, targets: Tensor, l2: float) -> Tensor:
-    """The linear head of equation 5 under squared loss, in closed form (Appendix B.2).
+    """The linear head of equation 4 under squared loss, in closed form (Appendix B.2).
 
     ``theta = argmin ||Z theta - Y||^2 + l2 ||theta||^2``, as ``Z^T (Z Z^T + l2 I)^-1 Y`` (dual, an
     N x N system) when N < d and as ``(Z^T Z + l2 I)^-1 Z^T Y`` (primal, d x d) otherwise.
@@ -75,7 +75,7 @@ def reverse_loss(
 ) -> Tensor:
     """The reverse step: the loss on the source of a head fitted to the target's pseudo-labels.
 
-    ``L_P(theta_t(phi), phi)`` of equation 6 with the squared loss of Appendix B.2: ``theta_t`` is
+    ``L_P(theta_t(phi), phi)`` of equation 5 with the squared loss of Appendix B.2: ``theta_t`` is
     :func:`ridge_head` of the target features on one-hot pseudo-labels, and the loss is the mean of
     ``(Z_s theta_t - onehot(y_s))^2`` over samples and classes.
     The gradient reaches both feature sets, through the solution of the ridge problem as well; none
@@ -110,6 +110,48 @@ def reverse_loss(
     scores = scores_on_source(source_features, target_features, labels, l2, **options)
     source_targets = regression_targets(source_labels, num_classes, centred)
     return F.mse_loss(scores, source_targets.to(scores.dtype))
+
+
+def cycle_loss(
+    source_features: Tensor,
+    source_labels: Tensor,
+    target_features: Tensor,
+    target_logits: Tensor,
+    l2: float = 0.1,
+    *,
+    normalize: bool = True,
+    bias: bool = False,
+    centred: bool = True,
+    relative: bool = False,
+) -> Tensor:
+    """Forward step and reverse step on one batch with the settings of ``cst``: what a loop adds to its loss.
+
+    :func:`reverse_loss` of the :func:`pseudo_labels` of the target. Its gradient reaches both feature sets, and the
+    source head not at all.
+
+    Args:
+        source_features: Z_s [N_s, d].
+        source_labels: integers [N_s].
+        target_features: Z_t [N_t, d].
+        target_logits: of the source head on Z_t [N_t, K].
+        l2: the ridge, as are the other options, of :func:`reverse_loss`.
+        normalize: scale every feature row to unit length first.
+        bias: append a constant feature.
+        centred: regress onto ``onehot - 1/K``.
+        relative: ``l2`` is a multiple of the target features' mean eigenvalue.
+
+    Returns:
+        A scalar.
+
+    >>> features, labels = torch.eye(2), torch.tensor([0, 1])
+    >>> right = cycle_loss(features, labels, features, target_logits=torch.eye(2))
+    >>> exchanged = cycle_loss(features, labels, features, target_logits=torch.eye(2).flip(0))
+    >>> f"{right:.2f} {exchanged:.2f}"
+    '0.00 0.91'
+    """
+    labels, classes = pseudo_labels(target_logits), target_logits.shape[-1]
+    options = {"normalize": normalize, "bias": bias, "centred": centred, "relative": relative}
+    return reverse_loss(source_features, source_labels, target_features, labels, classes, l2, **options)
 
 
 def scores_on_source(

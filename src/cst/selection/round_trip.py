@@ -21,7 +21,7 @@ def cycle_accuracy(
 ) -> float:
     """One minus the cycle risk: accuracy on the source of the ridge head fitted to the target's pseudo-labels.
 
-    ``theta_t = argmin ||Z_t theta - Y'||^2 + l ||theta||^2`` (equation 5) on rows of unit length with
+    ``theta_t = argmin ||Z_t theta - Y'||^2 + l ||theta||^2`` (equation 4) on rows of unit length with
     ``Y' = onehot - 1/K``, and the score is the share of ``argmax Z_s theta_t = y_s``, which is the same for
     ``Y' = onehot``: all classes' scores of a sample move together. As in
     :func:`~cst.functional.reverse_loss` with ``relative``, ``l`` is ``l2`` times the mean eigenvalue of

@@ -1,4 +1,4 @@
-"""``L_P(theta_t(phi), phi)`` of equation 6: the pseudo-labels' way back to the source."""
+"""``L_P(theta_t(phi), phi)`` of equation 5: the pseudo-labels' way back to the source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from cst.functional import pseudo_labels, reverse_loss
+from cst.functional import cycle_loss
 from cst.terms.contract import Step, Term
 
 
@@ -57,11 +57,5 @@ class Cycle(Term):
 
     def forward(self, step: Step) -> Tensor:
         """The reverse loss, a scalar of source features [N_s, d] and target features [N_t, d]."""
-        return reverse_loss(
-            step.source.features,
-            step.labels,
-            step.target.features,
-            pseudo_labels(step.target.logits),
-            self.num_classes,
-            **self.options(),
-        )
+        source, target = step.source, step.target
+        return cycle_loss(source.features, step.labels, target.features, target.logits, **self.options())

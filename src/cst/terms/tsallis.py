@@ -25,7 +25,8 @@ def start_of(network: Network) -> Tensor | None:
     head = getattr(network, "head", None)
     if type(head) is not nn.Linear:
         return None
-    return torch.cat([head.weight.detach().T, head.bias.detach().unsqueeze(0)]).float()
+    bias = head.weight.new_zeros(head.out_features) if head.bias is None else head.bias
+    return torch.cat([head.weight.detach().T, bias.detach().unsqueeze(0)]).float()
 
 
 class Tsallis(Term):
