@@ -57,7 +57,7 @@ def write_aside(path: Path, write: Callable[[Path], None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        _with_room(path, lambda: write(aside))
+        with_room(path, lambda: write(aside))
         with aside.open("rb+") as file:
             os.fsync(file.fileno())
         aside.chmod(0o666 & ~_umask())  # some libraries write files that only their owner may read
@@ -67,8 +67,8 @@ def write_aside(path: Path, write: Callable[[Path], None]) -> None:
     _flush_folder(path.parent)
 
 
-def _with_room(path: Path, write: Callable[[], None]) -> None:
-    """Libraries say strange things of a full disk: say what it is."""
+def with_room(path: Path, write: Callable[[], object]) -> None:
+    """Write what belongs to ``path``. Libraries say strange things of a full disk: say what it is."""
     try:
         write()
     except (OSError, RuntimeError) as error:
