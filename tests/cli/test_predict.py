@@ -26,7 +26,7 @@ SMALL = {"backbone": "cnn", "image_size": 8, "batch_size": 4, "workers": 0, "epo
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
-    """A run on pictures, and a folder of 700 in three subfolders, one of which is no picture."""
+    """A run on pictures, and a folder of 450 in three subfolders, one of which is no picture."""
     place = tmp_path_factory.mktemp("pictures")
     random = np.random.default_rng(0)
     for number in range(6):
@@ -35,7 +35,7 @@ def pictures(tmp_path_factory):
             draw(place / "kinds" / f"{shape}{number}.png", shape, "navy", random, (24, 22), "ivory")
     package.adapt(place / "photos", place / "kinds", out=place / "run", **SMALL)
     originals = sorted((place / "kinds").iterdir())
-    for number in range(700):
+    for number in range(450):
         copy = place / "many" / str(number % 3) / f"{number:03d}.png"
         copy.parent.mkdir(parents=True, exist_ok=True)
         os.link(originals[number % len(originals)], copy)
@@ -97,9 +97,9 @@ def test_killed_predictions_go_on_where_they_were(pictures, whole, tmp_path, cst
     calls = stopped_after(None, monkeypatch)
     code, _, err = cst(*words(pictures, pictures / "many", out))
     assert code == 0, err
-    assert "of 701 were predicted before an interruption and are kept." in err
+    assert "of 451 were predicted before an interruption and are kept." in err
     assert kept >= 2 * PART - 1
-    assert sum(calls) == 700 - kept
+    assert sum(calls) == 450 - kept
     assert out.read_bytes() == whole
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.csv"]
 
@@ -115,13 +115,13 @@ def test_what_changed_since_is_predicted_again(pictures, tmp_path, cst, monkeypa
     many = copied(pictures, tmp_path)
     out = tmp_path / "p.csv"
     with monkeypatch.context() as patch:
-        stopped_after(4, patch)
+        stopped_after(3, patch)
         assert cst(*words(pictures, many, out))[0] == 130
-    (many / "0" / "600.png").write_bytes((pictures / "many" / "0" / "003.png").read_bytes())  # in the second part
+    (many / "0" / "444.png").write_bytes((pictures / "many" / "0" / "003.png").read_bytes())  # in the second part
     (many / "2" / "999.png").write_bytes((pictures / "many" / "0" / "003.png").read_bytes())  # a new one in the last
     code, _, err = cst(*words(pictures, many, out))
     assert code == 0
-    assert f"{PART} of 702 were predicted before" in err
+    assert f"{PART} of 452 were predicted before" in err
     assert cst(*words(pictures, many, tmp_path / "anew.csv"))[0] == 0
     assert out.read_bytes() == (tmp_path / "anew.csv").read_bytes()
 
@@ -163,7 +163,7 @@ def test_strict_stops_at_a_picture_that_cannot_be_read_and_goes_on_once_it_is_me
     (many / "1" / "broken.png").unlink()
     code, _, err = cst(*words(pictures, many, out), "--strict")
     assert code == 0
-    assert f"{3 * PART} of 700 were predicted before" in err
+    assert f"{2 * PART} of 450 were predicted before" in err
 
 
 def test_nothing_readable_is_a_mistake_that_leaves_nothing(pictures, tmp_path, mistake):
@@ -177,7 +177,7 @@ def test_memory_does_not_grow_with_the_number_of_files(pictures, tmp_path):
     adapted = package.load(pictures / "run")
     adapted.workers = 0
     picture = next((pictures / "kinds").iterdir())
-    sizes = (600, 1800)
+    sizes = (500, 1300)
     peaks = []
     for count in sizes:
         for number in range(count):

@@ -15,7 +15,7 @@ from cst.config import Config
 from cst.config.options import load_options
 
 FREE = (
-    *("resume", "json", "data_root", "workers", "cache", "keep_checkpoint"),
+    *("resume", "json", "data_root", "workers", "cache", "keep_checkpoint", "log"),
     *("source", "target", "target_labels", "label_column"),
 )
 """What may be said of a run that goes on."""
