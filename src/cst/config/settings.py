@@ -17,15 +17,15 @@ from cst.methods import Method
 
 SHORT = 4
 """Epochs below which there is no time for a warm-up of open length."""
-FORMAT = 6
+FORMAT = 7
 """Of run folders and saved models; earlier formats are read as well."""
 OF_THE_DATA = (
     *("task", "source", "target", "text", "label", "target_labels", "label_column"),
     *("columns", "drop", "strict", "resample"),
 )
 """Fields that say where the data are; a run keeps them as the user wrote them."""
-MOVABLE = ("source", "target", "target_labels")
-"""Where data lie may change between the parts of a run."""
+MOVABLE = ("source", "target", "target_labels", "log")
+"""Where data lie, and who is told of a run, may change between its parts."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Settings:
     seed: int
     device: str
     precision: str
-    tensorboard: bool
+    log: tuple[str, ...]
 
     @property
     def label_of_data(self) -> str:
