@@ -12,6 +12,7 @@ import cst
 from conftest import draw
 from cst.kinds.contract import Limits
 from cst.serve.app import application
+from cst.serve.guard import LOCAL
 
 SHORT = {"epochs": 1, "steps_per_epoch": 2, "batch_size": 4}
 LIMITS = Limits(body=300_000, count=5, pixels=1_000_000, characters=2_000)
@@ -19,10 +20,10 @@ CLASSES = ("<b>bold</b>", "plain")
 
 
 @contextmanager
-def serving(adapted, limits=LIMITS):
+def serving(adapted, limits=LIMITS, names=LOCAL):
     """The address of a server in a thread."""
     place = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(application(adapted, limits), log_level="critical", lifespan="off")
+    config = uvicorn.Config(application(adapted, limits, names), log_level="critical", lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
     thread.start()

@@ -227,7 +227,17 @@ def test_other_sites_may_not_ask(images):
     refused(images.post("/predict", content=b"x", headers={"Origin": "https://example.org"}), 403)
     refused(images.get("/health", headers={"Host": "example.org"}), 403)
     assert images.get("/health", headers={"Host": "localhost:8000"}).status_code == 200
+    refused(images.get("/health", headers={"Host": "["}), 400)
+    refused(images.post("/predict", content=b"x", headers={"Origin": "null"}), 403)
     assert "access-control-allow-origin" not in images.get("/health").headers
+
+
+def test_a_proxy_may_pass_requests_on(table_run):
+    row = {"rows": [{"length": 1, "colour": "red"}]}
+    with serving(package.load(table_run / "run"), names=("species.example",)) as address:
+        headers = {"Host": "species.example", "Origin": "https://species.example"}
+        assert httpx.post(f"{address}/predict", json=row, headers=headers).status_code == 200
+        refused(httpx.post(f"{address}/predict", json=row), 403)
 
 
 def test_bad_requests_do_not_hurt_others(rows, table_run):

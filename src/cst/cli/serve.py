@@ -28,6 +28,8 @@ class Serve:
     """Address to listen at; 0.0.0.0 is every one of this machine."""
     port: int = 8000
     """Port to listen at; 0 takes a free one."""
+    name: str | None = None
+    """Name that people reach it by, where a proxy passes their requests on."""
     max_megabytes: int = 20
     """Most megabytes of a request."""
     max_count: int = 128
@@ -53,7 +55,8 @@ class Serve:
 
         limits = Limits(self.max_megabytes * 2**20, self.max_count, self.max_megapixels * 1_000_000)
         local = self.host in LOCAL
-        app = application(load(self.run_folder), limits, local)
+        names = (*LOCAL, self.name) if self.name else LOCAL if local else ()
+        app = application(load(self.run_folder), limits, names)
         place = listening(self.host, self.port)
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=5

@@ -146,7 +146,8 @@ def _entries(adapted: Adapted, parts: Iterator[Domain], stream: Stream, strict: 
     if not ahead:
         return
     encoder = adapted.spec.encoder
-    workers = worker_count(adapted.workers, encoder.encode(_sent(ahead[0])))
+    several = stream.total > EVALUATION_BATCH  # for one part no processes are worth starting
+    workers = worker_count(adapted.workers, encoder.encode(_sent(ahead[0]))) if several else 0
     under_way: deque[Domain] = deque()
 
     def items() -> Iterator[Any]:

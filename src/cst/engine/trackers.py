@@ -211,12 +211,13 @@ class WandB(Tracker):
         """Open a run with the settings as its configuration, or go on with one."""
         import wandb
 
-        self.there = wandb.init(
+        mode: Any = os.environ.get("WANDB_MODE", "offline")
+        self.there: Any = wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
             name=self.run.folder.name,
             id=self.known_as,
             resume="allow" if self.known_as else None,
-            mode=os.environ.get("WANDB_MODE", "offline"),
+            mode=mode,
             dir=str(self.run.folder),
             config=settings.to_dict(),
             reinit="create_new",

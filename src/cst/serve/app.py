@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from cst.engine.adapted import Adapted
 from cst.kinds.contract import Limits, TooLargeError
 from cst.serve.body import RefusedError, content_of
-from cst.serve.guard import Guard, refused
+from cst.serve.guard import LOCAL, Guard, refused
 from cst.serve.page import page, policy
 from cst.serve.predictor import Predictor
 
@@ -24,13 +24,13 @@ SENTENCES = {
 }
 
 
-def application(adapted: Adapted, limits: Limits | None = None, local: bool = True) -> ASGIApp:
+def application(adapted: Adapted, limits: Limits | None = None, names: tuple[str, ...] = LOCAL) -> ASGIApp:
     """What answers for a model, to be run by any ASGI server.
 
     Args:
         adapted: the model.
         limits: the most that a request may ask for.
-        local: whether only this machine can reach it.
+        names: what the server goes by, in the address of the page; nothing for any name.
     """
     predictor = Predictor(adapted, limits or Limits())
     app = FastAPI(title="cst serve", docs_url=None, redoc_url=None, openapi_url=None)  # whose pages load from elsewhere
@@ -71,4 +71,4 @@ def application(adapted: Adapted, limits: Limits | None = None, local: bool = Tr
     async def our_mistake(request: Request, error: Exception) -> JSONResponse:
         return refused(500, "The server failed on this request; its log says why.")
 
-    return Guard(app, local)
+    return Guard(app, names)

@@ -18,12 +18,12 @@ class Guard:
 
     Args:
         app: what answers.
-        local: the server listens to this machine only, so that it goes by no other name: a site whose name leads here
-            could read the answers otherwise.
+        names: what the server goes by, where that is known: a site whose own name leads here could read the answers
+            otherwise. Nothing for any name.
     """
 
-    def __init__(self, app: ASGIApp, local: bool) -> None:
-        self.app, self.local = app, local
+    def __init__(self, app: ASGIApp, names: tuple[str, ...] = ()) -> None:
+        self.app, self.names = app, names
         self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,12 +51,15 @@ class Guard:
             self._under_way -= 1
 
     def _refusal(self, headers: Headers, method: str) -> JSONResponse | None:
-        host = headers.get("host", "")
-        name = urlsplit(f"//{host}").hostname if host else None
-        if self.local and name not in LOCAL:
-            return refused(403, "The server answers to 127.0.0.1 and localhost only.")
-        origin = headers.get("origin")
-        if method == "POST" and origin is not None and urlsplit(origin).netloc != host:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        try:
+            name = urlsplit(f"//{host}").hostname
+            asking = None if origin is None else urlsplit(origin).netloc
+        except ValueError:
+            return refused(400, "The request names no server that can be.")
+        if self.names and name not in self.names:
+            return refused(403, f"The server goes by {' or '.join(self.names)} only.")
+        if method == "POST" and asking is not None and asking != host:
             return refused(403, "Pages of other sites may not ask.")
         if self._under_way >= MOST_AT_ONCE:
             return refused(503, "The server has too many requests at the moment: try again in a second.")
