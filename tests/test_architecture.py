@@ -20,7 +20,7 @@ ROOMS = (
     # From what the user wrote to a model that reads data.
     *("config", "data", "kinds", "models", "tasks"),
     # Algorithm 1, and what is built on it.
-    *("engine", "api", "sklearn", "export", "analysis", "theory", "bench", "cli", "__main__"),
+    *("engine", "api", "sklearn", "export", "analysis", "serve", "theory", "bench", "cli", "__main__"),
 )
 """A room may import those before it. `cst/__init__` names public things from all of them and is imported by none."""
 

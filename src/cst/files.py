@@ -73,7 +73,7 @@ def write_aside(path: Path, write: Callable[[Path], None], previous: Path | None
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with _room(path, aside):
+        with room(path, aside):
             write(aside)
             with aside.open("rb+") as file:
                 os.fsync(file.fileno())
@@ -87,12 +87,17 @@ def write_aside(path: Path, write: Callable[[Path], None], previous: Path | None
 
 
 @contextmanager
-def _room(path: Path, aside: Path) -> Iterator[None]:
-    """Libraries say strange things of a full disk: say what it is."""
+def room(path: Path, aside: Path | None = None) -> Iterator[None]:
+    """Libraries say strange things of a full disk: say what it is.
+
+    Args:
+        path: of what is being written.
+        aside: under which it is made; its size tells of errors that are not the system's own.
+    """
     try:
         yield
     except Exception as error:  # torch and safetensors have errors of their own for it
-        refused = error if isinstance(error, OSError) else _refused(aside)
+        refused = error if isinstance(error, OSError) else aside and _refused(aside)
         if refused is None or refused.errno not in FULL:
             raise
         reason = f"{FULL[refused.errno]}; what was there before is kept"

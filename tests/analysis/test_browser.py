@@ -7,31 +7,10 @@ from itertools import pairwise
 import pytest
 from made_up import add_snapshots
 
+from chromium import contrast, scheme, screen
 from cst.cli.main import main
 
-pytest_plugins = ["looked_at"]
-
-ARGUMENTS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1200,900"),
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not program or not driver:
-        pytest.skip("needs Chromium and its driver: apt-get install chromium chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield chromium
-    chromium.quit()
+pytest_plugins = ["looked_at", "chromium"]
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +37,6 @@ def opened(browser, page):
     scheme(browser, "light")
     browser.get(page)
     return browser
-
-
-def screen(browser, width):
-    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-
-
-def scheme(browser, name):
-    """Light or dark; and no motion, so that what is clicked does not glide."""
-    features = {"prefers-color-scheme": name, "prefers-reduced-motion": "reduce"}
-    values = [{"name": name, "value": value} for name, value in features.items()]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": values})
 
 
 def shown(browser):
@@ -153,18 +120,6 @@ def test_light_and_dark_differ_and_can_be_read(opened):
         assert contrast(ink, ground) > 7
     assert sum(looks["dark"][1]) < 150 < 600 < sum(looks["light"][1])
     assert looks["light"][2] != looks["dark"][2]  # the figures are drawn for both
-
-
-def contrast(one, two):
-    """As the guidelines for accessible pages define it, 1 to 21."""
-
-    def luminance(colour):
-        parts = [value / 255 for value in colour]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    high, low = sorted((luminance(one), luminance(two)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_every_control_has_a_name(opened):

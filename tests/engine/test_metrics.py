@@ -30,7 +30,7 @@ def oddity(monkeypatch):
 
 
 def test_a_term_may_report_what_nobody_knows(oddity, cst, tmp_path):
-    words = ["--method", "oddity+cycle", "--epochs", 2, "--steps-per-epoch", 2, "--tensorboard"]
+    words = ["--method", "oddity+cycle", "--epochs", 2, "--steps-per-epoch", 2, "--log", "tensorboard"]
     code, out, err = cst("train", *words, "--out", tmp_path / "run", "--json", tmp_path / "figures.json")
     assert code == 0, err
     assert "accuracy" in out

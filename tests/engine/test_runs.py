@@ -131,7 +131,7 @@ def test_records_hold_what_the_epoch_did(shifted_blobs, tmp_path):
 def test_run_folder_is_complete_and_refuses_to_be_overwritten(shifted_blobs, tmp_path):
     source, labels, target, _ = shifted_blobs
     out = tmp_path / "run"
-    cst.adapt((source, labels), target, out=out, tensorboard=True, **SHORT)
+    cst.adapt((source, labels), target, out=out, log="tensorboard", **SHORT)
     names = {path.name for path in out.iterdir()} - {".lock"}
     assert names == {
         "config.yaml",

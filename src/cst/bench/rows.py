@@ -11,7 +11,7 @@ from cst.bench.suite import ACCURACY
 from cst.config import Settings
 from cst.engine.run import Run
 
-OF_THE_RUN = ("seed", "device", "tensorboard")
+OF_THE_RUN = ("seed", "device", "log")
 """Settings in which runs of one line may differ."""
 
 

@@ -49,6 +49,8 @@ def _listed(cases: list[str]) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -23,6 +23,7 @@ from cst.cli.listings import Methods, Tasks
 from cst.cli.options import parse
 from cst.cli.predict import Predict
 from cst.cli.report import Report
+from cst.cli.serve import Serve
 from cst.cli.table import MakeTable
 from cst.cli.theory import Theory
 from cst.cli.train import Train
@@ -35,6 +36,7 @@ COMMANDS = {
     "train": Train,
     "evaluate": Evaluate,
     "predict": Predict,
+    "serve": Serve,
     "export": Export,
     "compare": Compare,
     "analyse": Analyse,
@@ -99,7 +101,8 @@ def main(arguments: list[str] | None = None) -> None:
         _say_why("there is not enough memory for this run: lower --batch-size, --image-size or the size of the model.")
         status = 1
     except KeyboardInterrupt as stop:
-        again = {"demo": "continue with --resume", "bench": "the same command continues"}
+        the_same = "the same command continues"
+        again = {"demo": "continue with --resume", "bench": the_same, "predict": the_same}
         advice = str(stop) or again.get(words[0], "")
         ended = isinstance(stop, Terminated) or isinstance(stop.__cause__, Terminated)
         what = "terminated" if ended else "interrupted"

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cst.cli.flags import say
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_outputs, data_of_run, print_table, write_json
-from cst.files import write_aside
-from cst.spelling import harmless
 
 
 @dataclass(frozen=True)
 class Predict:
-    """Predict classes with a finished run."""
+    """Predict classes with a finished run; after an interruption the same command continues."""
 
     run_folder: Path = field(metadata={POSITIONAL: "RUN"})
     """The run folder."""
@@ -26,7 +23,7 @@ class Predict:
     strict: bool = False
     """Stop at a file that cannot be read instead of leaving it out."""
     out: Path = Path("predictions.csv")
-    """Where to write the predictions."""
+    """Where to write the predictions: a .csv or a .parquet file."""
     workers: int | None = None
     """Processes that read images."""
     json: Path | None = None
@@ -34,50 +31,31 @@ class Predict:
 
     def run(self) -> None:
         """Write one line for each input: file or row, predicted class, its probability, margin to the second."""
+        from cst.data.writers import check_ending
+
         outputs = {"json": self.json, "out": self.out}
         check_outputs(outputs, [self.input])
+        check_ending(self.out, "out=")
         if not self.input.exists():
             raise ValueError(f"There is no input file at {self.input}.")
 
         from cst.engine.adapted import load
         from cst.engine.progress import shown
         from cst.engine.run import Run
+        from cst.engine.streaming import predict_to
 
         check_outputs(outputs, data_of_run(Run.open(self.run_folder)))
 
         adapted = load(self.run_folder)
         adapted.workers = self.workers
         with shown("cst predict", demanded=True):
-            domain = adapted.read(self.input, self.text, self.strict)
-            probs = adapted.probs(domain.items)
-
-        import torch
-
-        from cst.functional import margin
-
-        for note in (*domain.notes, *domain.left_out_note("input")):
+            stream = adapted.stream(self.input, self.text, self.strict)
+            summary = predict_to(self.out, adapted, stream, self.strict, say)
+        for note in summary.notes(stream):
             say(note)
-        best, labels, gaps = probs.amax(1), probs.argmax(1), margin(probs)
-        rows = zip(domain.names, labels.tolist(), best.tolist(), gaps.tolist(), strict=True)
-
-        def write(path: Path) -> None:
-            with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
-                lines = csv.writer(file)
-                figures = ("prediction", "probability", "margin")
-                taken = [adapted.kind.unit, *figures]
-                for name in domain.carried:
-                    while name in taken:
-                        name = f"input_{name}"
-                    taken.insert(-len(figures), name)
-                lines.writerow(map(harmless, taken))
-                for place, (name, label, top, gap) in enumerate(rows):
-                    cells = [name, *(column[place] for column in domain.carried.values()), adapted.classes[label]]
-                    lines.writerow([*map(harmless, cells), f"{top:.6f}", f"{gap:.6f}"])
-
-        write_aside(self.out, write)
-        counts = torch.bincount(labels, minlength=len(adapted.classes)).tolist()
-        counted = {str(name): count for name, count in zip(adapted.classes, counts, strict=True)}
+        counted = {str(name): count for name, count in zip(adapted.classes, summary.counts, strict=True)}
         table = [[name, str(count)] for name, count in counted.items()]
-        print_table(f"{len(labels)} predictions in {self.out}", ["class", "count"], table)
-        figures = {"predictions": len(labels), "file": str(self.out), "counts": counted}
-        write_json(self.json, {**figures, "unreadable": len(domain.left_out)})
+        print_table(f"{summary.total} predictions in {self.out}", ["class", "count"], table)
+        figures = {"predictions": summary.total, "file": str(self.out), "counts": counted}
+        left_out = len(stream.left_out) + summary.unreadable
+        write_json(self.json, {**figures, "unreadable": left_out})

@@ -19,6 +19,7 @@ from cst.ranks.group import Lost, is_first, is_first_started
 
 FREE = (
     *("resume", "json", "data_root", "workers", "cache", "checkpoint_every", "keep_checkpoint", "devices", "num_nodes"),
+    "log",
     *("source", "target", "target_labels", "label_column"),
 )
 """What may be said of a run that goes on."""

@@ -36,7 +36,7 @@ ALWAYS: dict[str, Any] = {
     "seed": 0,
     "device": "auto",
     "precision": "32-true",
-    "tensorboard": False,
+    "log": (),
 }
 PRETRAINED_IMAGES: dict[str, Any] = {"lr": 0.01, "backbone_lr": 0.1, "batch_size": 32, "image_size": 224}
 """For a pretrained image backbone, whether it reads files or arrays."""

@@ -59,6 +59,9 @@ VERSIONS = ("format", "cst", "torch")
 OF_OWN_DATA = ("text", "label", "target_labels", "label_column", "columns", "drop")
 """What can be said of data of one's own only."""
 
+TRACKERS = ("tensorboard", "mlflow", "wandb")
+"""Who can be told the figures of a run, beside its folder."""
+
 LEAST = {
     **{"epochs": 1, "steps_per_epoch": 1, "batch_size": 2, "seed": 0, "max_length": 2, "image_size": 8},
     **{"checkpoint_every": 1, "devices": 1, "num_nodes": 1, "accumulate": 1},
@@ -201,8 +204,9 @@ class Config:
     """Processes that train together on this machine, one a GPU, or on the CPU; the batch is divided between them."""
     num_nodes: int | None = None
     """Machines, where torchrun or srun starts the processes; what they say counts if this is left out."""
-    tensorboard: bool | None = None
-    """Write TensorBoard events into the run folder as well."""
+    log: tuple[str, ...] | None = None
+    """Where else the figures of each epoch go: tensorboard, mlflow, wandb, names with commas or the flag again; into
+    the run folder, unless the environment names a server."""
     workers: int | None = None
     """Processes that read images ahead of training. (default: one a core, at most 4)"""
     cache: Path | None = None
@@ -222,6 +226,7 @@ class Config:
             object.__setattr__(self, name, _as_mapping(name, getattr(self, name)))
         for name in ("columns", "drop"):
             object.__setattr__(self, name, as_names(name, getattr(self, name)))
+        object.__setattr__(self, "log", as_trackers(self.log))
         for name in PATHS:
             if isinstance(getattr(self, name), str) and not getattr(self, name).strip():
                 raise ValueError(f"{name}= is empty: give a path, or leave it out.")
@@ -320,7 +325,28 @@ def load_options(path: Path) -> dict[str, Any]:
         values = {}
     if not isinstance(values, dict):
         raise ValueError(f"{path} must hold one option a line, such as 'epochs: 20', not a {type(values).__name__}.")
+    if "tensorboard" in values:  # as it was called up to format 6
+        events = ["tensorboard"] if values.pop("tensorboard") else []
+        values.setdefault("log", events)
     return {name: value for name, value in values.items() if name not in VERSIONS}
+
+
+def as_trackers(values: Any) -> tuple[str, ...] | None:
+    """Names of trackers, each once; in a text they have commas between.
+
+    >>> as_trackers("mlflow, tensorboard,mlflow")
+    ('mlflow', 'tensorboard')
+    """
+    if values is None:
+        return None
+    names = values.split(",") if isinstance(values, str) else values
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"log= must be some of {', '.join(TRACKERS)}, got {values!r}.")
+    names = [name.strip() for name in names if name.strip()]
+    for name in names:
+        if name not in TRACKERS:
+            raise ValueError(f"log=: {unknown('tracker', name, TRACKERS)}")
+    return tuple(dict.fromkeys(names))
 
 
 def as_names(name: str, values: Any) -> tuple[str, ...] | None:

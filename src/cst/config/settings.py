@@ -24,8 +24,8 @@ OF_THE_DATA = (
     *("columns", "drop", "strict", "resample"),
 )
 """Fields that say where the data are; a run keeps them as the user wrote them."""
-MOVABLE = ("source", "target", "target_labels")
-"""Where data lie may change between the parts of a run."""
+MOVABLE = ("source", "target", "target_labels", "log")
+"""Where data lie, and who is told of a run, may change between its parts."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Settings:
     seed: int
     device: str
     precision: str
-    tensorboard: bool
+    log: tuple[str, ...]
 
     @property
     def label_of_data(self) -> str:

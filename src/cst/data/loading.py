@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,6 +16,8 @@ from cst.data.samples import Samples
 from cst.ranks.group import beside
 from cst.ranks.rows import share
 from cst.stages import told
+
+Thing = TypeVar("Thing")
 
 
 def worker_count(demanded: int | None, *domains: Samples) -> int:
@@ -28,12 +30,12 @@ def worker_count(demanded: int | None, *domains: Samples) -> int:
 class _Made(Dataset[Any]):
     """Item ``i`` is what ``make(i)`` returns; a mistake in the data is handed over, not raised in the worker."""
 
-    def __init__(self, make: Callable[[int], Any]) -> None:
+    def __init__(self, make: Callable[[Any], Any]) -> None:
         self.make = make
 
-    def __getitem__(self, number: int) -> Any:
+    def __getitem__(self, thing: Any) -> Any:
         try:
-            return self.make(number)
+            return self.make(thing)
         except ValueError as error:
             return error
 
@@ -43,11 +45,24 @@ def prefetch(make: Callable[[int], Any], numbers: Sequence[int], workers: int) -
     if workers == 0 or len(numbers) < 2:
         yield from map(make, numbers)
         return
+    yield from as_they_come(make, numbers, min(workers, len(numbers)))
+
+
+def _as_it_is(made: Any) -> Any:
+    return made
+
+
+def as_they_come(make: Callable[[Thing], Any], things: Iterable[Thing], workers: int) -> Iterator[Any]:
+    """``make(thing)`` for each thing of a row without end, in order; few more than ``workers`` are taken ahead."""
+    if workers == 0:
+        yield from map(make, things)
+        return
     loader = DataLoader(
         _Made(make),
         batch_size=None,
-        sampler=numbers,
-        num_workers=min(workers, len(numbers)),
+        sampler=things,
+        num_workers=workers,
+        collate_fn=_as_it_is,
         worker_init_fn=_outlive_signals,
         generator=torch.Generator().manual_seed(0),  # else it draws from ours, and workers would change the run
     )

@@ -17,9 +17,10 @@ from cst.config import Settings
 from cst.data.domain import Domain, Reading
 from cst.data.readers.memory import table_in_memory
 from cst.data.readers.tables import Table
+from cst.data.stream import Stream
 from cst.data.task import Task
 from cst.engine.card import MARK, model_card
-from cst.engine.evaluation import DomainView
+from cst.engine.evaluation import DomainView, evaluating
 from cst.engine.progress import shown
 from cst.engine.run import Run
 from cst.extras import missing
@@ -78,6 +79,13 @@ class Adapted:
         """The same as a tensor: softmax of the logits over the temperature that calibration found."""
         return (self.view(inputs).logits / self.spec.temperature).softmax(-1)
 
+    def of_inputs(self, inputs: Tensor) -> Tensor:
+        """Probabilities [N, K] of inputs that are encoded already, in one pass."""
+        with evaluating(self.model):
+            device = next(self.model.parameters()).device
+            logits: Tensor = self.model(inputs.to(device)).float().cpu()
+        return (logits / self.spec.temperature).softmax(-1)
+
     def features(self, inputs: Any) -> NDArray[np.float32]:
         """The features ``h_phi(x)`` [N, d]."""
         with shown("features"):
@@ -123,6 +131,14 @@ class Adapted:
 
         With ``strict`` what would be left out is refused; and missing values too, unless ``fill`` says otherwise.
         """
+        return self.kind.read_path(path, self._reading(path, text, strict, not strict if fill is None else fill))
+
+    def stream(self, path: Path, text: str | None = None, strict: bool = False) -> Stream:
+        """The same in parts, so that a folder may be larger than memory."""
+        return self.kind.stream(path, self._reading(path, text, strict, not strict))
+
+    def _reading(self, path: Path, text: str | None, strict: bool, fill: bool) -> Reading:
+        """What a reader should look for in a path that holds data of the model's kind."""
         column = text or self.settings.data["text"]
         if self.kind.reads_column and column is None:
             raise ValueError("The model reads text: name the column that holds it with text=.")
@@ -132,13 +148,13 @@ class Adapted:
             columns=self.spec.columns,
             carry=True,
             strict=strict,
-            fill=not strict if fill is None else fill,
+            fill=fill,
             role="new",
         )
         if not path.exists() or not self.kind.claims_path(path, reading):
             other = kind_of_path(path, Reading()).name
             raise ValueError(f"The model was trained on {self.kind.name}, but {path} holds {other}.")
-        return self.kind.read_path(path, reading)
+        return reading
 
     def check(self, task: Task) -> None:
         """Refuse data that the model was not made for."""

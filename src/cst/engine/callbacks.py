@@ -1,12 +1,9 @@
-"""Who watches a run: a base to inherit from, and TensorBoard."""
+"""Who watches a run: a base to inherit from, and lines in a log."""
 
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from cst.extras import missing
 
 if TYPE_CHECKING:
     from cst.config import Settings
@@ -42,8 +39,11 @@ class Callback:
     def on_remark(self, sentence: str) -> None:
         """When something has happened that the user should know at once."""
 
+    def on_result(self, result: dict[str, Any]) -> None:
+        """When a run with a folder is finished: what its ``result.json`` holds."""
+
     def on_end(self) -> None:
-        """After the last step, or when the run stops before it."""
+        """After all of it, or when the run stops before its end."""
 
 
 class Logging(Callback):
@@ -57,25 +57,3 @@ class Logging(Callback):
     def on_remark(self, sentence: str) -> None:
         """Say it."""
         log.info("%s", sentence)
-
-
-class TensorBoard(Callback):
-    """Writes the numbers of every record as TensorBoard events."""
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise missing("tensorboard", "tensorboard=") from None
-        self.writer = SummaryWriter(str(folder))
-
-    def on_epoch(self, record: dict[str, Any]) -> None:
-        """One event for each number."""
-        for key, value in record.items():
-            for name, number in value.items() if isinstance(value, dict) else [("", value)]:
-                if isinstance(number, int | float):
-                    self.writer.add_scalar(f"{key}/{name}".rstrip("/"), number, record["epoch"])
-
-    def on_end(self) -> None:
-        """Close the file."""
-        self.writer.close()

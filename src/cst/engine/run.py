@@ -14,6 +14,7 @@
     after.safetensors   what the finished one makes of them
     selected.safetensors, last.safetensors
                         weights of the best epoch so far and of the last, where one is selected
+    trackers.json       what MLflow and Weights & Biases call the run, if they were told of it
 
 Every file is written aside and renamed, so that each is whole at any moment.
 """
@@ -57,6 +58,7 @@ class Run:
         self.last_file = self.folder / "last.safetensors"
         self.earlier_weights_file = self.folder / "model.pt"
         self.result_file = self.folder / "result.json"
+        self.trackers_file = self.folder / "trackers.json"
         self._damaged: set[Path] = set()
 
     @property
@@ -67,6 +69,7 @@ class Run:
             *(self.weights_file, self.selected_file, self.last_file, self.earlier_weights_file, self.previous_file),
             *(self.folder / f"{name}.safetensors" for name in ("before", "after")),
             self.folder / "tokenizer",
+            self.trackers_file,
         )
 
     @property

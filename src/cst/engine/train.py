@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from cst.config import Config
 from cst.data.task import Task
 from cst.engine.adapted import Adapted
 from cst.engine.calibration import calibrate
-from cst.engine.callbacks import Callback, Logging, TensorBoard
+from cst.engine.callbacks import Callback, Logging
 from cst.engine.checkpoint import finish
 from cst.engine.evaluation import evaluate
 from cst.engine.first_look import not_adapted
@@ -26,6 +26,7 @@ from cst.engine.selecting import LAST, VERDICT, Selecting
 from cst.engine.setup import Training, quick_note, set_up, settle
 from cst.engine.shared_run import begun
 from cst.engine.snapshots import AFTER, look, save
+from cst.engine.trackers import check_trackers, tracker
 from cst.engine.warm_start import WarmStart
 from cst.files import lies_in
 from cst.methods import Method
@@ -75,7 +76,8 @@ def train(
         )
     if note := quick_note(config, settings):
         tell(note)
-    watching = [Logging(), *callbacks]
+    check_trackers(settings.log, folder)
+    watching: list[Callback] = [Logging(), *callbacks]
     for callback in watching:
         callback.on_settings(settings)
     with torch.random.fork_rng():
@@ -84,15 +86,13 @@ def train(
     # The folder is made last, so that a mistake above leaves none, and kept until the result is there.
     if settings.select not in (LAST, VERDICT):
         Selecting(settings.select, None).check(training)
-    with begun(folder, settings, resume, overwrite) if folder else nullcontext() as run:
-        if run and settings.tensorboard and is_first():
-            watching.append(TensorBoard(run.folder / "tensorboard"))
-        try:
-            selecting = Selecting(settings.select, run) if settings.select != LAST else None
-            history = fit(training, run, watching, selecting, warm, config.checkpoint_every)
-        finally:
-            for callback in watching:
-                callback.on_end()
+    with begun(folder, settings, resume, overwrite) if folder else nullcontext() as run, to_the_end(watching):
+        for name in settings.log if run and is_first() else ():
+            assert run
+            watching.append(tracker(name, run))
+            watching[-1].on_settings(settings)
+        selecting = Selecting(settings.select, run) if settings.select != LAST else None
+        history = fit(training, run, watching, selecting, warm, config.checkpoint_every)
         if history[-1].get("held"):
             tell(not_adapted(history[-1]["first_agreement"], settings.guard))
         selected: dict[str, Any] = {}
@@ -111,11 +111,24 @@ def train(
             with finite(training, settings.epochs - 1):
                 result = evaluate(training.model, training.task, config.workers)
             from_first(partial(adapted.write, run))
-            run.save_result({**result, **selected, "signs": seen, "verdict": verdict.record()})
+            figures = {**result, **selected, "signs": seen, "verdict": verdict.record()}
+            run.save_result(figures)
+            for callback in watching:
+                callback.on_result(figures)
             # First: its absence tells a resumed run what its weights are.
             from_first(partial(run.selected_file.unlink, missing_ok=True))
             finish(run, training, config.keep_checkpoint)
     return adapted
+
+
+@contextmanager
+def to_the_end(watching: Sequence[Callback]) -> Iterator[None]:
+    """Whoever watches is told the end, whatever it is."""
+    try:
+        yield
+    finally:
+        for callback in watching:
+            callback.on_end()
 
 
 def look_after_adapting(

@@ -14,7 +14,7 @@ from cst.data.domain import Domain, Reading, RowNames
 from cst.data.readers import ARRAYS, TABLES, is_saved_dataset, read_labels, read_table
 from cst.data.readers.memory import columns_of_frame, is_frame, numbers_of_frame, table_in_memory
 from cst.data.readers.tables import LABEL, Table
-from cst.kinds.contract import MAYBE, NO, Encoder, Kind, paths_or_texts
+from cst.kinds.contract import MAYBE, NO, ROWS, Encoder, Kind, Limits, TooLargeError, paths_or_texts
 from cst.spelling import opening
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Arrays(Kind):
     """Numbers in memory."""
 
     name, size_unit = "arrays", "values"
+    asks_for = ROWS
     has_columns = True
     least_steps = 50  # a small table would be passed over before anything is learned
 
@@ -180,6 +181,22 @@ class Arrays(Kind):
         """Numbers of that shape and type."""
         columns = tuple(map(Column.of, encoding["columns"]))
         return ArrayEncoder(tuple(encoding["shape"]), encoding["bytes_in"], columns, encoding["raw"])
+
+    def received(self, values: Sequence[Any], encoder: Encoder, limits: Limits) -> tuple[Any, tuple[str, ...]]:
+        """Rows of a table as objects, whose columns go by name; else rows of numbers."""
+        assert isinstance(encoder, ArrayEncoder)
+        if encoder.columns:
+            return encoded(_table_of_rows(values, encoder.columns, limits), encoder.columns, "rows")
+        try:
+            numbers = _as_array(values, "new")
+        except OverflowError:
+            raise ValueError("The rows hold numbers that are too large to compute with.") from None
+        if not encoder.bytes_in:
+            return numbers, ()
+        as_bytes = numbers.astype("uint8") if numbers.dtype.kind in "bif" else numbers
+        if as_bytes.dtype.kind != "u" or (as_bytes != numbers).any():
+            raise ValueError("The model takes bytes: give whole numbers from 0 to 255.")
+        return as_bytes, ()
 
     def explained(self, encoder: Encoder) -> dict[str, Any]:
         """Numbers as they are; of a table, its columns in their order."""
@@ -293,6 +310,23 @@ def inputs_of_frame(frame: Any, columns: Sequence[Column], role: str, fill: bool
         return _as_array(plain, role), ()
     where = "the new data" if role == "new" else f"the {role}"
     return encoded(columns_of_frame(frame), columns, where, fill)
+
+
+def _table_of_rows(rows: Sequence[Any], columns: Sequence[Column], limits: Limits) -> dict[str, list[Any]]:
+    """The columns that the model reads, nothing where a row does not have one; other columns are passed over."""
+    names = [column.name for column in columns]
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"Row {number} is no object: give one with {', '.join(names)}.")
+        for name in names:
+            cell = row.get(name)
+            if not isinstance(cell, str | int | float | None):
+                raise ValueError(f"Row {number}: '{name}' is neither a number nor a text.")
+            if isinstance(cell, str) and len(cell) > limits.characters:
+                raise TooLargeError(f"Row {number}: '{name}' has more than {limits.characters:,} characters.")
+    if absent := next((name for name in names if not any(name in row for row in rows)), None):
+        raise ValueError(f"The rows have no '{absent}': give {', '.join(names)}, and null where a value is not known.")
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _is_pair(items: Any) -> bool:

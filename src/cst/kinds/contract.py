@@ -6,6 +6,7 @@ import os
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,9 +21,34 @@ if TYPE_CHECKING:
     from cst.data.augmentations import Augmentations
     from cst.data.readers.tables import Table
     from cst.data.samples import Samples
+    from cst.data.stream import Stream
+
+FILES, TEXTS, ROWS = "files", "texts", "rows"
+"""What a request to a served model may hold."""
 
 NO, MAYBE, SURELY = range(3)
 """Whether a kind claims some data; the strongest claim wins."""
+
+
+class TooLargeError(ValueError):
+    """A request asks for more than a served model gives."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that one request to a served model may ask for.
+
+    Attributes:
+        body: bytes.
+        count: samples.
+        pixels: of a picture.
+        characters: of a text, or of a cell of a table.
+    """
+
+    body: int = 20 * 2**20
+    count: int = 128
+    pixels: int = 50_000_000
+    characters: int = 100_000
 
 
 class Encoder(Protocol):
@@ -57,6 +83,8 @@ class Kind(ABC):
     """Settings that mean something for this kind only."""
     reads_column: bool = False
     """Whether a column of a table must be named to find such data in it."""
+    asks_for: str = ""
+    """What a request to a served model holds: `FILES`, `TEXTS` or `ROWS`; nothing if it cannot be served."""
     least_steps: int = 1
     """Of an epoch, with a backbone from scratch: where samples are few, they are seen several times."""
     has_columns: bool = False
@@ -98,6 +126,12 @@ class Kind(ABC):
         """What a table holds that this kind has claimed."""
         raise ValueError(f"{opening(table.where)}: {self.name} cannot be read from tables.")
 
+    def stream(self, path: Path, reading: Reading) -> Stream:
+        """The same without labels, in parts; files that cannot be read are found when their turn comes."""
+        from cst.data.stream import Stream
+
+        return Stream.of(self.read_path(path, reading), path)
+
     @abstractmethod
     def read_items(self, items: Any, reading: Reading) -> Domain:
         """What is in memory, without labels."""
@@ -109,6 +143,16 @@ class Kind(ABC):
     @abstractmethod
     def encoder(self, encoding: Mapping[str, Any], backbone: str, home: Path | None) -> Encoder:
         """What encodes so; ``home`` is the folder of a saved model, if it is one."""
+
+    def received(self, values: Sequence[Any], encoder: Encoder, limits: Limits) -> tuple[Any, tuple[str, ...]]:
+        """Items of what a stranger's request holds, and what to say of them; never a file of this machine.
+
+        Args:
+            values: contents of files as bytes, or what stands in a JSON list.
+            encoder: what will encode them.
+            limits: the most that is taken.
+        """
+        raise ValueError(f"A model of {self.name} cannot be served.")
 
     def examples(self, encoder: Encoder) -> Tensor:
         """Two encoded inputs, of no meaning."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 from cst.config.defaults import PRETRAINED_IMAGES
 from cst.data.domain import Domain, Reading, RowNames
 from cst.data.readers import is_saved_dataset, read_labels, read_table
-from cst.kinds.contract import MAYBE, NO, SURELY, Encoder, Kind, as_sequence, paths_or_texts
+from cst.kinds.contract import (
+    FILES,
+    MAYBE,
+    NO,
+    SURELY,
+    Encoder,
+    Kind,
+    Limits,
+    TooLargeError,
+    as_sequence,
+    paths_or_texts,
+)
 from cst.spelling import opening
 
 if TYPE_CHECKING:
@@ -22,6 +33,7 @@ if TYPE_CHECKING:
     from cst.data.images import ImageFiles
     from cst.data.readers.folders import FileType
     from cst.data.readers.tables import Table
+    from cst.data.stream import Stream
 
 LOWER = {"efficientnet-lite0": 12, "resnet50": 14, "resnet50-v1": 14, "resnet101": 31}
 """Layers below the last stages of each backbone, which hold little of a domain."""
@@ -65,6 +77,7 @@ class Images(Kind):
 
     name, unit, size_unit = "images", "file", "pixels on the shorter side"
     pipeline = "image-classification"
+    asks_for = FILES
     backbone = "efficientnet-lite0"
     fields = ("image_size", "views")
 
@@ -110,6 +123,18 @@ class Images(Kind):
         files = image_files(reading.strict)
         return checked(path.parent, [path], None, files) if path.is_file() else read_folder(path, files, reading.labels)
 
+    def stream(self, path: Path, reading: Reading) -> Stream:
+        """The same; each picture is decoded once."""
+        from cst.data.stream import Stream
+
+        if path.is_dir() and not is_saved_dataset(path):
+            return Stream.of_folder(path, image_files())
+        if path.is_file():
+            return Stream.of(Domain(self.name, [path], [path.name]), path)
+        items = read_table(path).pictures
+        assert items is not None
+        return Stream.of(Domain(self.name, items, RowNames(len(items))), path, "row ")
+
     def read_table(self, table: Table, reading: Reading) -> Domain:
         """The first column of pictures; those that cannot be read are left out."""
         from cst.data.images import problems
@@ -138,6 +163,29 @@ class Images(Kind):
     def encoder(self, encoding: Mapping[str, Any], backbone: str, home: Path | None) -> ImageEncoder:
         """Squares of that side."""
         return ImageEncoder(encoding["image_size"])
+
+    def received(self, values: Sequence[Any], encoder: Encoder, limits: Limits) -> tuple[Any, tuple[str, ...]]:
+        """Encoded pictures, of which only the heads have been read; no path is one."""
+        from cst.data.images import open_picture
+
+        for number, value in enumerate(values, 1):
+            if not isinstance(value, bytes):
+                raise ValueError(f"Picture {number} is not the content of a file.")
+            try:
+                with open_picture(value) as picture:
+                    width, height = picture.size
+            except ValueError as error:
+                if "too many pixels" in str(error):
+                    raise TooLargeError(
+                        f"Picture {number} has far more pixels than are taken: make it smaller."
+                    ) from None
+                raise ValueError(f"Picture {number} is not a picture of a known format.") from None
+            if width * height > limits.pixels:
+                raise TooLargeError(
+                    f"Picture {number} has {width:,} x {height:,} pixels, but {limits.pixels:,} are the most that is "
+                    "taken: make it smaller."
+                )
+        return list(values), ()
 
     def explained(self, encoder: Encoder) -> dict[str, Any]:
         """Decode, crop, resize."""

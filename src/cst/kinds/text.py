@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 from cst.data.columns import identifiers
 from cst.data.domain import Domain, Reading, RowNames
 from cst.data.readers import is_table, read_labels, read_table
-from cst.kinds.contract import MAYBE, NO, SURELY, Encoder, Kind, as_sequence, paths_or_texts
+from cst.kinds.contract import (
+    MAYBE,
+    NO,
+    SURELY,
+    TEXTS,
+    Encoder,
+    Kind,
+    Limits,
+    TooLargeError,
+    as_sequence,
+    paths_or_texts,
+)
 from cst.spelling import opening
 
 if TYPE_CHECKING:
@@ -58,6 +69,7 @@ class Text(Kind):
 
     name, size_unit = "text", "words"
     pipeline = "text-classification"
+    asks_for = TEXTS
     backbone = "minilm"
     fields = ("max_length", "pooling")
     reads_column = True
@@ -129,6 +141,15 @@ class Text(Kind):
 
         kept = home is not None and (home / TOKENIZER).is_dir()
         return TextEncoder(str(home / TOKENIZER) if kept and home else place_of(backbone), encoding["max_length"])
+
+    def received(self, values: Sequence[Any], encoder: Encoder, limits: Limits) -> tuple[Any, tuple[str, ...]]:
+        """The strings themselves; what looks like a path is a text."""
+        for number, value in enumerate(values, 1):
+            if not isinstance(value, str) or not value.strip():
+                raise ValueError(f"Text {number} is {'empty' if isinstance(value, str) else 'not a string'}.")
+            if len(value) > limits.characters:
+                raise TooLargeError(f"Text {number} has more than {limits.characters:,} characters: shorten it.")
+        return list(values), ()
 
     def examples(self, encoder: Encoder) -> Tensor:
         """Two texts of different length."""

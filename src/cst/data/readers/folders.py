@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -49,11 +49,14 @@ def read_folder(folder: Path, type: FileType, labelled: bool = True) -> Domain:
     else:
         domain = checked(folder, type.files(folder), None, type)
     others = [path for path in visible_files(folder) if not type.has(path) and path.name not in CLUTTER]
-    if others:
-        first = others[0].relative_to(folder).as_posix()
-        note = f"{len(others)} files in {folder} do not end like {type.kind} and are left out, {first} first."
-        domain = replace(domain, notes=(*domain.notes, note))
-    return domain
+    first = others[0].relative_to(folder).as_posix() if others else ""
+    return replace(domain, notes=(*domain.notes, *of_other_types(folder, type, len(others), first)))
+
+
+def of_other_types(folder: Path, type: FileType, count: int, first: str) -> tuple[str, ...]:
+    """A sentence on files that are not of the type, if there are any."""
+    sentence = f"{count} files in {folder} do not end like {type.kind} and are left out, {first} first."
+    return (sentence,) if count else ()
 
 
 def _classes(folder: Path, type: FileType) -> list[str]:
@@ -105,7 +108,11 @@ def class_called(folder: str) -> str:
 
 def visible_files(folder: Path) -> list[Path]:
     """Files below ``folder`` in order of their paths, hidden ones left out."""
-    paths = []
+    return list(each_visible(folder))
+
+
+def each_visible(folder: Path) -> Iterator[Path]:
+    """The same one by one; only the names in one folder are in memory at a time."""
     seen: set[str] = set()
     for place, folders, files in os.walk(folder, followlinks=True):
         if os.path.realpath(place) in seen:  # a link that leads back
@@ -113,18 +120,22 @@ def visible_files(folder: Path) -> list[Path]:
             continue
         seen.add(os.path.realpath(place))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        paths += [Path(place, name) for name in sorted(files) if not name.startswith(".")]
-    return paths
+        yield from (Path(place, name) for name in sorted(files) if not name.startswith("."))
 
 
 def checked(folder: Path, files: Sequence[Path], labels: Sequence[str] | None, type: FileType) -> Domain:
     """Those files that can be read; if ``type`` is strict, all must be."""
     if not files:
-        endings = ", ".join(type.suffixes)
-        raise ValueError(f"There are no {type.kind} in {folder}: it needs files that end in one of {endings}.")
+        raise no_files(folder, type)
     reasons = type.problems(files)
     bad = [place for place, reason in enumerate(reasons) if reason]
     if bad and (type.strict or len(bad) == len(files)):
         raise ValueError(reasons[bad[0]])
     names = [path.relative_to(folder).as_posix() for path in files]
     return Domain(type.kind, list(files), names, labels).without(bad, "files cannot be read")
+
+
+def no_files(folder: Path, type: FileType) -> ValueError:
+    """One sentence for a folder without any file of the type."""
+    endings = ", ".join(type.suffixes)
+    return ValueError(f"There are no {type.kind} in {folder}: it needs files that end in one of {endings}.")

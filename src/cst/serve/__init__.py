@@ -1,0 +1,1 @@
+"""A model that answers: predictions over HTTP, and a page for people."""
