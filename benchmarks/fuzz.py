@@ -110,7 +110,7 @@ def main() -> None:
                 lines[name] = {"inputs": 0, "found": {f"the process died with {worker.exitcode}": {}}}
             worker.join()
             arguments.out.write_text(json.dumps(lines, indent=1) + "\n")
-            print(name, {key: value for key, value in lines[name].items()}, flush=True)
+            print(name, lines[name], flush=True)
     table(lines)
 
 
@@ -121,9 +121,8 @@ def table(lines: dict[str, Any]) -> None:
     for name, line in lines.items():
         found = sum(what.get("times", 1) for what in line["found"].values())
         cells = (line["inputs"], line.get("read"), line.get("refused"), found)
-        print(
-            f"| {name} | {' | '.join(map(str, cells))} | {line.get('slowest_cpu_seconds')} | {line.get('more_memory_mb')} |"
-        )
+        cells += (line.get("slowest_cpu_seconds"), line.get("more_memory_mb"))
+        print(f"| {name} | {' | '.join(map(str, cells))} |")
     print(f"| all | {sum(line['inputs'] for line in lines.values()):,} |")
 
 

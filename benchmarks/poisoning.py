@@ -206,7 +206,8 @@ def table(file: Path) -> None:
             if of:
                 print(
                     f"{attack} {share:.0%}: {mean(r['examples_replaced'] for r in of):.1f} of "
-                    f"{mean(r['examples'] for r in of):.0f} least certain examples; AUC {mean(r['uncertain'] for r in of):.2f}"
+                    f"{mean(r['examples'] for r in of):.0f} least certain examples; "
+                    f"AUC {mean(r['uncertain'] for r in of):.2f}"
                 )
     said: dict[str, list[str]] = {}
     for line in lines:
