@@ -107,6 +107,7 @@ def main() -> None:
             try:
                 lines[name] = ours.recv()
             except EOFError:
+                worker.join()
                 lines[name] = {"inputs": 0, "found": {f"the process died with {worker.exitcode}": {}}}
             worker.join()
             arguments.out.write_text(json.dumps(lines, indent=1) + "\n")

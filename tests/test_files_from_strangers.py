@@ -168,7 +168,6 @@ def test_settings_that_cannot_be_are_one_sentence(words, code, says, cst, tmp_pa
 
 
 def test_too_little_memory_is_one_sentence(cst, monkeypatch, tmp_path):
-
     def allocate(*_):
         raise RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory")
 

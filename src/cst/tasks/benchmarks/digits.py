@@ -18,6 +18,7 @@ from torch import Tensor
 
 from cst.data.domain import Domain, RowNames
 from cst.tasks.benchmarks.files import find
+from cst.tasks.benchmarks.matlab import read_matlab
 
 SIDE = 32
 LONGEST = 2**30
@@ -57,12 +58,14 @@ def usps(root: Path, train: bool = True) -> Digits:
 
 def svhn(root: Path, train: bool = True) -> Digits:
     """House numbers in colour, from ``SVHN/train_32x32.mat``; label 10 stands for 0."""
-    from scipy.io import loadmat
-
     path = find(root, f"SVHN/{'train' if train else 'test'}_32x32.mat", origin=SVHN_HOME)
     try:
-        content = loadmat(path)
+        content = read_matlab(path.read_bytes(), LONGEST)
         images, labels = content["X"], content["y"].reshape(-1)
+        if images.ndim != 4 or images.shape[:3] != (SIDE, SIDE, 3):
+            raise ValueError("other sizes")
+    except (OSError, MemoryError):
+        raise
     except Exception as error:
         reason = type(error).__name__
         raise ValueError(f"{path} is not a file of SVHN ({reason}): get it anew from {SVHN_HOME}.") from None
