@@ -203,6 +203,17 @@ def test_a_torn_line_in_the_records_does_not_keep_a_model_from_predicting(shifte
     assert "UserWarning" not in err
 
 
+@pytest.mark.parametrize(
+    "text", ["[]", '{"verdict": {"evidence": {"snd": {"label": "?"}}}}', '{"selected": {"by": 1}}']
+)
+def test_a_result_of_another_shape_is_damaged(text, tmp_path):
+    from cst.engine.run import Run
+
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(ValueError, match=r"result\.json is damaged or was not written by cst"):
+        _ = Run(tmp_path).result
+
+
 class Evil:
     """Pickled, it makes a file when it is read."""
 
@@ -457,3 +468,13 @@ def test_constant_places_of_arrays_are_told(cst, tmp_path):
     np.savez(tmp_path / "a.npz", x=inputs, y=np.arange(24) % 2)
     _, out, _ = cst(*words)
     assert "Training would refuse these data. The source inputs hold values of up to 1e+38" in out
+
+
+@pytest.mark.parametrize(("copies", "told"), [(1, False), (8, False), (30, True)])
+def test_a_target_that_is_flooded_with_a_sample_is_told(copies, told, cst, tmp_path):
+    random = np.random.default_rng(0)
+    source, target = random.normal(size=(60, 3)), random.normal(size=(90, 3))
+    np.savez(tmp_path / "source.npz", x=source, y=np.arange(60) % 2)
+    np.savez(tmp_path / "target.npz", x=np.concatenate([target, np.tile(target[7], (copies, 1))]))
+    _, out, _ = cst("inspect", tmp_path / "source.npz", tmp_path / "target.npz")
+    assert ("1 samples of the target are there again and again, 7 as one of 31: take the copies out" in out) == told

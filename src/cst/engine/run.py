@@ -281,4 +281,13 @@ class Run:
             return None
         with reading(self.result_file):
             result: dict[str, Any] = json.loads(self.result_file.read_text(encoding="utf-8"))
+            _check_shape(result)
             return result
+
+
+def _check_shape(result: dict[str, Any]) -> None:
+    """Fail where a part is missing that commands print."""
+    for sign in (result.get("verdict") or {}).get("evidence", {}).values():
+        _ = sign["label"], sign["before"], sign["after"]
+    if selected := result.get("selected"):
+        _ = selected["by"], selected["epoch"], selected["last"]
