@@ -152,7 +152,7 @@ def constant(*domains: Any) -> list[int]:
     first = arrays[0][:1]
     if len({array.shape[1:] for array in arrays}) > 1 or any(array.dtype.kind not in "iufb" for array in arrays):
         return []
-    return np.flatnonzero(np.all([(array == first).all(0) for array in arrays], axis=0)).tolist()  # type: ignore[no-any-return]
+    return np.flatnonzero(np.all([(array == first).all(0) for array in arrays], axis=0)).tolist()
 
 
 def varying_in_one(source: Any, target: Any) -> list[int]:

@@ -97,7 +97,7 @@ def _opened(path: Path) -> bytes:
     openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
     try:
         with openers.get(path.suffix, open)(path, "rb") as file:
-            content = file.read(LONGEST + 1)
+            content: bytes = file.read(LONGEST + 1)
     except (OSError, EOFError, ValueError, zlib.error):
         raise ValueError(f"{path} cannot be decompressed: get it anew.") from None
     if len(content) > LONGEST:
