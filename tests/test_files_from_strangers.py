@@ -4,7 +4,10 @@ import csv
 import errno
 import json
 import os
+import struct
 import threading
+import zipfile
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -145,7 +148,15 @@ SHORT = ["--epochs", "1", "--steps-per-epoch", "2"]
     [
         (["--device", "tpu"], 2, "Device 'tpu'"),
         (["--method", "tsallis(alpha=1e308)"], 2, "alpha must be positive, and at most 100"),
-        (["--bottleneck", "1000000000"], 1, "there is not enough memory for this run"),
+        (["--bottleneck", "1000000000"], 2, "--bottleneck must be at most 1,048,576, got 1000000000"),
+        (["--epochs", "99999999999"], 2, "--epochs must be a whole number of at most 2,147,483,647, got 99999999999"),
+        (["--lr", "1e308"], 2, "--lr must be at most 1e+30, got 1e+308"),
+        (["--weight-decay", "1e308"], 2, "--weight-decay must be at most 1e+30"),
+        (["--weight", "cycle=" + 400 * "9"], 2, "cycle must be at most 1e+30, got 999"),
+        (["--option", "cycle.l2=" + 900 * "["], 2, "is not a setting: write name=value with a plain value"),
+        (["--method", "+".join(1700 * ["cycle"])], 2, "The method has 10,199 characters, more than 2,000"),
+        (["--method", "cycle+entropy+cycle"], 2, "has 'cycle' twice: name it once"),
+        (["--backbone", 100_000 * "x"], 2, "xxx...': Known backbones"),
     ],
 )
 def test_settings_that_cannot_be_are_one_sentence(words, code, says, cst, tmp_path):
@@ -154,6 +165,17 @@ def test_settings_that_cannot_be_are_one_sentence(words, code, says, cst, tmp_pa
     assert says in err
     assert "Traceback" not in out + err
     assert not (tmp_path / "run").exists()
+
+
+def test_too_little_memory_is_one_sentence(cst, monkeypatch, tmp_path):
+    def allocate(*_):
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(import_module("cst.engine.train"), "set_up", allocate)
+    code, out, err = cst("train", *SHORT, "--out", tmp_path / "run")
+    assert code == 1
+    assert "there is not enough memory for this run" in err
+    assert "Traceback" not in out + err
 
 
 @pytest.fixture
@@ -179,6 +201,17 @@ def test_a_torn_line_in_the_records_does_not_keep_a_model_from_predicting(shifte
     assert code == 0
     assert err.startswith("cst: ")  # one sentence, no line of code
     assert "UserWarning" not in err
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", '{"verdict": {"evidence": {"snd": {"label": "?"}}}}', '{"selected": {"by": 1}}']
+)
+def test_a_result_of_another_shape_is_damaged(text, tmp_path):
+    from cst.engine.run import Run
+
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(ValueError, match=r"result\.json is damaged or was not written by cst"):
+        _ = Run(tmp_path).result
 
 
 class Evil:
@@ -277,3 +310,171 @@ def test_no_file_beside_a_run_can_run_code(place, whole_run, tmp_path, cst, monk
     assert code == 2, (code, out, err)
     assert "Traceback" not in out + err
     assert not trap.exists()
+
+
+ESCAPE = "\x1b]0;owned\x07\x1b[31m"
+FORGED = "cst: all is well"
+
+
+def test_names_do_no_harm_to_a_terminal(cst, tmp_path):
+    """Of files, classes, columns and folders, on standard output, standard error and the page."""
+    random = np.random.default_rng(0)
+    names = (f"a/../../b{ESCAPE}", f"c\n{FORGED}")
+    rows = [[names[i % 2], *random.normal(size=2) + 3 * (i % 2)] for i in range(24)]
+    for name in ("source.csv", "target.csv"):
+        with (tmp_path / name).open("w", newline="") as file:
+            csv.writer(file).writerows([["label", f"p{ESCAPE}", f"q\n{FORGED}"], *rows])
+    run, source, target = tmp_path / f"run{ESCAPE}", tmp_path / "source.csv", tmp_path / "target.csv"
+    words = ["--source", source, "--target", target, "--target-labels", "label", "--method", "source-only"]
+    for command in (
+        ["inspect", source, target],
+        ["train", *words, "--out", run, *SHORT],
+        ["evaluate", run],
+        ["predict", run, "--input", target, "--out", tmp_path / "p.csv"],
+        ["table", tmp_path],
+    ):
+        code, out, err = cst(*command)
+        assert code == 0, err
+        assert not {"\x1b", "\x07"} & set(out + err), command
+        assert not [line for line in (out + err).splitlines() if line.strip().startswith(FORGED)], command
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.csv", run.name, "source.csv", "target.csv"]
+
+
+def test_names_of_pictures_do_no_harm_to_a_terminal(cst, photos, tmp_path):
+    source, target = photos
+    (target / f"bad{ESCAPE}\n{FORGED}.jpg").write_bytes(b"no picture")
+    code, out, err = cst("inspect", source, target, "--out", tmp_path / "sheet.png")
+    assert code == 0
+    assert "bad\\x1b]0;owned" in out
+    assert "\x1b" not in out + err
+    assert not [line for line in (out + err).splitlines() if line.startswith(FORGED)]
+
+
+def test_what_pillow_says_to_programmers_is_not_for_users(cst, photos, tmp_path):
+    source, target = photos
+    exif = b"Exif\0\0II*\0\x08\0\0\0\x05\0\x12\x01\x03\0\x01\0\0\0\xff\xff"
+    Image.new("RGB", (20, 20)).save(target / "notes.jpg", exif=exif)
+    with pytest.warns(UserWarning, match="EXIF"):
+        assert looked_at(target / "notes.jpg") == ""
+    code, out, err = cst("inspect", source, target, "--out", tmp_path / "sheet.png")
+    assert code == 0
+    assert "EXIF" not in out + err
+
+
+def picture_of(width, height):
+    """A PNG that says it is so large, and holds next to nothing."""
+    import zlib
+
+    def part(name, content):
+        check = struct.pack(">I", zlib.crc32(name + content))
+        return struct.pack(">I", len(content)) + name + content + check
+
+    head = part(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + part(b"IDAT", zlib.compress(bytes(100))) + part(b"IEND", b"")
+
+
+@pytest.mark.parametrize("side", [(2**31 - 1, 2**31 - 1), (30_000, 30_000), (10**9, 1), (0, 0)])
+def test_a_picture_of_absurd_size_is_left_out(side, tmp_path):
+    (tmp_path / "a.png").write_bytes(picture_of(*side))
+    assert "cannot be read as an image" in looked_at(tmp_path / "a.png")
+
+
+def header(shape, kind="<f8"):
+    """The beginning of an .npy file."""
+    words = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + words.encode()
+
+
+@pytest.mark.parametrize(
+    ("members", "says"),
+    [
+        ({"x.npy": header((10**12, 8))}, "holds more numbers than fit into memory, or says so"),
+        ({"x.npy": bytes(3_000_000)}, "holds more numbers than fit into memory, or says so"),
+        ({"x": b"no array", "y.npy": header((1,)) + bytes(8)}, "is not a NumPy array of numbers"),
+        ({"x.npy": header((1, 1), "<U1") + b"\xff\xff\xff\x7f"}, "is not a NumPy array of numbers"),
+    ],
+)
+def test_archives_that_burst_or_hold_something_else(members, says, mistake, monkeypatch, tmp_path):
+    monkeypatch.setattr("cst.data.readers.arrays.LARGE", 2_000_000)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    assert says in mistake("inspect", tmp_path / "a.npz", tmp_path / "a.npz", "--out", tmp_path / "sheet.png")
+
+
+def test_an_npy_that_promises_more_than_there_is(mistake, tmp_path):
+    (tmp_path / "a.npy").write_bytes(header((10**12, 8)))
+    np.save(tmp_path / "l.npy", [0, 1])
+    words = [tmp_path / "a.npy", tmp_path / "a.npy", "--label", tmp_path / "l.npy", "--out", tmp_path / "sheet.png"]
+    assert "a.npy" in mistake("inspect", *words)
+
+
+def test_an_archive_writes_nothing_outside(cst, tmp_path):
+    """Members are read by their names and never written, whatever they are called."""
+    place = tmp_path / "in" / "ner"
+    place.mkdir(parents=True)
+    np.savez(place / "a.npz", **{"x": np.arange(8.0).reshape(4, 2), "y": [0, 1, 0, 1], "../../out": np.zeros(1)})
+    assert cst("inspect", place / "a.npz", place / "a.npz", "--out", place / "sheet.png")[0] == 0
+    assert [path.name for path in tmp_path.rglob("*")] == ["in", "ner", "a.npz"]
+
+
+def test_a_file_of_digits_that_bursts(monkeypatch, tmp_path):
+    import gzip
+
+    from cst.tasks.benchmarks import digits
+
+    (tmp_path / "MNIST").mkdir()
+    (tmp_path / "MNIST" / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(bytes(5000)))
+    monkeypatch.setattr(digits, "LONGEST", 4000)
+    with pytest.raises(ValueError, match="has more than 4,000 bytes when it is unpacked"):
+        digits.mnist(tmp_path)
+
+
+@pytest.mark.parametrize("line", [3000 * "[" + 3000 * "]", '{"label": ' + 5000 * "9" + "}"])
+def test_json_lines_without_end(line, mistake, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"label": 1, "x": 2}\n' + line + "\n")
+    assert "line 2: not a JSON object" in mistake("inspect", tmp_path / "a.jsonl", tmp_path / "a.jsonl")
+
+
+def test_a_label_or_a_category_that_is_a_text(cst, mistake, tmp_path):
+    def write(name, long_label, long_word):
+        rows = [["a" if i % 2 else long_label, i % 3, "x" if i % 4 else long_word] for i in range(30)]
+        with (tmp_path / name).open("w", newline="") as file:
+            csv.writer(file).writerows([["label", "n", "word"], *rows])
+        return tmp_path / name
+
+    good, words = write("good.csv", "b", 2000 * "w"), ["--out", tmp_path / "sheet.png"]
+    code, out, _ = cst("inspect", good, good, *words)
+    assert code == 0
+    assert "Column 'word' of" in out
+    assert "holds texts and is left out" in out
+    bad = write("bad.csv", 100_000 * "b", "y")
+    sentence = mistake("train", "--source", bad, "--target", good, "--out", tmp_path / "run")
+    assert "has 100,000 characters: give names of classes, not texts" in sentence
+    code, out, err = cst("inspect", bad, bad, *words)
+    assert code == 0
+    assert len(out + err) < 20_000
+
+
+def test_constant_places_of_arrays_are_told(cst, tmp_path):
+    random = np.random.default_rng(0)
+    inputs = random.normal(size=(24, 3))
+    inputs[:, 1] = 7
+    np.savez(tmp_path / "a.npz", x=inputs, y=np.arange(24) % 2)
+    words = ["inspect", tmp_path / "a.npz", tmp_path / "a.npz"]
+    _, out, _ = cst(*words)
+    assert "1 places of the inputs hold one value in both domains, 1 first: nothing can be learned of them" in out
+    inputs[:, 1] = np.where(np.arange(24) % 2, 1e38, -1e38)
+    np.savez(tmp_path / "a.npz", x=inputs, y=np.arange(24) % 2)
+    _, out, _ = cst(*words)
+    assert "Training would refuse these data. The source inputs hold values of up to 1e+38" in out
+
+
+@pytest.mark.parametrize(("copies", "told"), [(1, False), (8, False), (30, True)])
+def test_a_target_that_is_flooded_with_a_sample_is_told(copies, told, cst, tmp_path):
+    random = np.random.default_rng(0)
+    source, target = random.normal(size=(60, 3)), random.normal(size=(90, 3))
+    np.savez(tmp_path / "source.npz", x=source, y=np.arange(60) % 2)
+    np.savez(tmp_path / "target.npz", x=np.concatenate([target, np.tile(target[7], (copies, 1))]))
+    _, out, _ = cst("inspect", tmp_path / "source.npz", tmp_path / "target.npz")
+    assert ("1 samples of the target are there again and again, 7 as one of 31: take the copies out" in out) == told

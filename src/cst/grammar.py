@@ -11,9 +11,12 @@ import dataclasses
 import inspect
 import math
 import re
+import reprlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from cst.files import load_yaml
 from cst.methods import AUTO, CATALOGUE, Method, Part, term
 from cst.sampling import SAMPLINGS
 from cst.spelling import unknown
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 PLAIN, UNIFORM = Part("sgd"), Part("uniform")
+LONGEST = 2000
+"""Characters of a method; a longer one is no method."""
+LARGEST = 1e30
+"""What an option may be; larger numbers have no square in 32 bits, and some no 32 bits at all."""
 
 
 def parse_method(text: str) -> Method:
@@ -73,10 +80,18 @@ def _method_of_term(thing: Any) -> Method:
 def _methods_in(text: str) -> list[Method]:
     """What the words of a sum stand for, one after the other."""
     words, methods = _words(text), []
+    twice = [word for word, count in Counter(_name(word) for word in words).items() if count > 1]
+    if twice:
+        raise ValueError(f"Method '{text[:80]}' has '{twice[0]}' twice: name it once, with weight= for more of it.")
     while words:
         method, words = _next_method(words)
         methods.append(method)
     return methods
+
+
+def _name(word: str) -> str:
+    """Of a word, without its options."""
+    return word.partition("(")[0].strip()
 
 
 def _sum(name: str, methods: Iterable[Method]) -> Method:
@@ -125,6 +140,8 @@ def _next_method(words: list[str]) -> tuple[Method, list[str]]:
 
 def _words(text: str) -> list[str]:
     """Split at the plus signs that stand outside parentheses."""
+    if len(text) > LONGEST:
+        raise ValueError(f"The method has {len(text):,} characters, more than {LONGEST:,}: name fewer terms.")
     words, depth = [""], 0
     for sign in text:
         depth += {"(": 1, ")": -1}.get(sign, 0)
@@ -157,14 +174,12 @@ def parse_setting(text: str, where: str) -> tuple[str, Any]:
     >>> parse_setting("alpha=1.5", "tsallis")
     ('alpha', 1.5)
     """
-    import yaml
-
     key, equals, value = (piece.strip() for piece in text.partition("="))
     if not (key and equals and value):
         raise ValueError(f"'{text.strip()}' of {where} is not a setting: write name=value.")
     try:
-        parsed = yaml.safe_load(value)
-    except yaml.YAMLError:
+        parsed = load_yaml(value)
+    except ValueError:
         raise ValueError(
             f"'{text.strip()}' of {where} is not a setting: write name=value with a plain value."
         ) from None
@@ -186,7 +201,9 @@ def adjusted(
         if name not in terms:
             raise ValueError(f"weight=: {unknown('term', name, terms)}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise ValueError(f"weight=: {name} must have a number of at least 0, got '{value}'.")
+            raise ValueError(f"weight=: {name} must have a number of at least 0, got '{str(value)[:LONGEST]}'.")
+        if value > LARGEST:
+            raise ValueError(f"weight=: {name} must be at most {LARGEST:g}, got {reprlib.repr(value)}.")
         parts[name] = dataclasses.replace(parts[name], weight=float(value))
     for path, value in (options or {}).items():
         name, dot, option = path.partition(".")
@@ -219,4 +236,8 @@ def make(part: Part, *arguments: Any) -> Any:
             raise ValueError(f"{part.name}: {listed}")
         if option in hints and not fits(value, hints[option]):
             raise ValueError(f"{part.name}: {option} must be {described(hints[option])}, got {value!r}.")
-    return maker(*arguments, **part.options)
+    made = maker(*arguments, **part.options)  # which knows narrower limits
+    for option, value in part.options.items():
+        if isinstance(value, int | float) and abs(value) > LARGEST:
+            raise ValueError(f"{part.name}: {option} must be at most {LARGEST:g}, got {reprlib.repr(value)}.")
+    return made

@@ -9,11 +9,14 @@ from typing import Any
 
 MOST = 40
 """Names that a sentence can bear."""
+LONGEST = 80
+"""Characters of a name that a sentence can bear; to find what is close to a longer one takes long, too."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """``Unknown term 'tsalis': did you mean 'tsallis'? Known terms: ...``."""
     names = list(known)
+    name = name if len(name) <= LONGEST else f"{name[:LONGEST]}..."
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean '{close[0]}'? " if close else ""
     listed = ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
@@ -38,6 +41,15 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(_spelled(character) for character in text)
+
+
+def in_one_line(text: str) -> str:
+    """The same for text that is one line: a line break in a name would begin another, as if somebody else spoke.
+
+    >>> print(in_one_line("a.jpg\ncst: all is well"))
+    a.jpg\\ncst: all is well
+    """
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def harmless(cell: Any) -> Any:

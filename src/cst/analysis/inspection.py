@@ -13,6 +13,9 @@ from cst.data.labels import check_classes, encode_labels, known_labels, label_ar
 from cst.data.task import same_kind
 from cst.kinds import KINDS
 
+OFTEN, SHARE = 10, 0.01
+"""How often, and in what share of a domain, one sample must lie for it to be no accident."""
+
 
 def fingerprints(domain: Domain) -> list[str]:
     """What is equal for equal samples."""
@@ -31,9 +34,20 @@ def domain_figures(domain: Domain, labels: Sequence[Any] | None, prints: Sequenc
         "size": {"least": min(sizes), "median": int(statistics.median(sizes)), "most": max(sizes)},
         "classes": dict(sorted(counted.items())) if counted else None,
         "duplicates": len(prints) - len(set(prints)),
+        "repeated": _repeated(domain, prints),
         "unreadable": list(domain.left_out),
         "fault": domain.fault,
     }
+
+
+def _repeated(domain: Domain, prints: Sequence[str]) -> dict[str, Any]:
+    """How many samples lie in the domain so often that somebody may have flooded it, and the one that does most."""
+    counts = Counter(prints)
+    often = [count for count in counts.values() if count >= max(OFTEN, SHARE * len(prints))]
+    if not often:
+        return {}
+    first, times = counts.most_common(1)[0]
+    return {"samples": len(often), "first": domain.names[list(prints).index(first)], "times": times}
 
 
 def _as_classes(labels: Sequence[Any]) -> Sequence[Any]:
@@ -75,6 +89,11 @@ def warnings_of(figures: dict[str, Any]) -> list[str]:
         domain = figures[role]
         if domain["duplicates"]:
             sentences.append(f"The {role} holds {domain['duplicates']} duplicates.")
+        if repeated := domain["repeated"]:
+            sentences.append(
+                f"{repeated['samples']} samples of the {role} are there again and again, {repeated['first']} as one of "
+                f"{repeated['times']}: take the copies out, unless it is meant that they count so often."
+            )
         if domain["unreadable"]:
             left_out = domain["unreadable"]
             sentences.append(f"{len(left_out)} of the {role}'s {domain['fault']}: {some(left_out)}.")

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TextIO
 
-from cst.spelling import printable
+from cst.spelling import in_one_line, printable
 
 OPTIONS: set[str] = set()
 """All that can be a flag; the entry point fills it in."""
@@ -44,7 +44,7 @@ def as_flags(sentence: str, words: Sequence[str] = ()) -> str:
 
 def say(note: str) -> None:
     """A sentence on standard error, on a terminal broken between words."""
-    print(_fitted(f"cst: {printable(as_flags(note))}", sys.stderr), file=sys.stderr, flush=True)
+    print(_fitted(f"cst: {in_one_line(as_flags(note))}", sys.stderr), file=sys.stderr, flush=True)
 
 
 def tell(line: str) -> None:

@@ -10,6 +10,7 @@ from cst.cli.flags import as_flags, tell
 from cst.cli.options import POSITIONAL
 from cst.cli.output import check_outputs, print_columns, print_table, write_json
 from cst.kinds.images import SUFFIXES
+from cst.spelling import in_one_line
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def _print(figures: dict[str, Any]) -> None:
     if len(names) > 40:
         print(f"... and {len(names) - 40} more classes; --json has them all.")
     for warning in figures["warnings"]:
-        tell(f"Warning: {as_flags(warning)}")
+        tell(f"Warning: {in_one_line(as_flags(warning))}")
 
 
 def _share(domain: dict[str, Any], name: str) -> str:

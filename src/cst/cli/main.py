@@ -63,6 +63,10 @@ options:
 """
 
 
+LIBRARIES = ("PIL", "numpy", "scipy", "sklearn", "pandas", "pyarrow", "torch", "transformers", "datasets", "rich")
+"""What these say of a file is for programmers."""
+
+
 class Terminated(KeyboardInterrupt):
     """Somebody asked the process to end: a scheduler that takes the machine back, for instance."""
 
@@ -84,6 +88,7 @@ def main(arguments: list[str] | None = None) -> None:
         signal.signal(signal.SIGTERM, _terminate)
     try:
         with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=rf"({'|'.join(LIBRARIES)})(\.|$)")
             warnings.showwarning = _say_warning  # type: ignore[assignment]
             status = _run(words)
     except BrokenPipeError:  # the reader of our output, 'head' for instance, has seen enough

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cst.files import check_place, lies_in, write_text_aside
 from cst.kinds.images import SUFFIXES
-from cst.spelling import printable
+from cst.spelling import in_one_line, printable
 
 if TYPE_CHECKING:
     from cst.engine.run import Run
@@ -56,6 +56,8 @@ def write_json(path: Path | None, figures: Any) -> None:
         write_text_aside(path, json.dumps(figures, indent=2) + "\n")
 
 
+LONGEST = 300
+"""Characters of a cell that are shown."""
 MOST_COLUMNS = 30
 """Columns of a table of the user's that are listed."""
 
@@ -81,6 +83,10 @@ def _range(values: list[Any]) -> str:
     return ", ".join(values[:3]) + f" and {len(values) - 3} more" * (len(values) > 3)
 
 
+def _short(cell: str) -> str:
+    return cell if len(cell) <= LONGEST else f"{cell[:LONGEST]}..."
+
+
 def print_table(
     title: str,
     columns: list[str],
@@ -98,16 +104,16 @@ def print_table(
     for place, column in enumerate(columns):
         word = max(map(len, column.split()), default=0)  # no word of a heading is broken
         side = "left" if place < left else "right"
-        heading = escape(printable(column))
+        heading = escape(in_one_line(column))
         table.add_column(heading, justify=side, overflow="fold", no_wrap=place == 0, min_width=word)  # type: ignore[arg-type]
     for number, row in enumerate(rows):
-        cells = [escape(printable(cell)) for cell in row]
+        cells = [escape(in_one_line(_short(cell))) for cell in row]
         if styles:
             cells = [
                 f"[{style}]{cell}[/]" if style else cell for cell, style in zip(cells, styles[number], strict=True)
             ]
         table.add_row(*cells)
-    console = Console()
+    console = Console(emoji=False)  # a class may be called :boom:
     if not console.is_terminal:
         console.width = max(console.width, 140)
     console.print(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,6 +68,9 @@ LEAST = {
     **{"checkpoint_every": 1, "devices": 1, "num_nodes": 1, "accumulate": 1},
 }
 """Whole numbers and the least that each may be."""
+
+MOST, WIDEST, LARGEST = 2**31 - 1, 2**20, 1e30
+"""What whole numbers, a layer's width and other numbers may be at most: more is a slip, or meant to break something."""
 
 NOT_NEGATIVE = (
     *("lr", "backbone_lr", "momentum", "weight_decay", "ramp_epochs", "warmup_epochs", "guard"),
@@ -247,12 +251,16 @@ class Config:
                 raise ValueError(f"{item.name}= must be {described(hints[item.name])}, got {value!r}.")
         for name, least in LEAST.items():
             value = getattr(self, name)
-            if value is not None and not least <= value < 2**31:
-                raise ValueError(f"{name}= must be a whole number of at least {least}, got {value!r}.")
+            if value is not None and not least <= value <= MOST:
+                bound = f"at least {least}" if value < least else f"at most {MOST:,}"
+                raise ValueError(f"{name}= must be a whole number of {bound}, got {reprlib.repr(value)}.")
         for name in NOT_NEGATIVE:
             value = getattr(self, name)
             if isinstance(value, int | float) and value < 0:
                 raise ValueError(f"{name}= must be at least 0, got {value!r}.")
+            most = WIDEST if name == "bottleneck" else MOST if isinstance(value, int) else LARGEST
+            if isinstance(value, int | float) and value > most:
+                raise ValueError(f"{name}= must be at most {most:,}, got {reprlib.repr(value)}.")
         if self.optimizer is not None and self.optimizer not in OPTIMIZERS:
             raise ValueError(f"optimizer=: {unknown('optimizer', self.optimizer, OPTIMIZERS)}")
         if self.recipe is not None and self.recipe not in RECIPES:

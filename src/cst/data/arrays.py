@@ -156,6 +156,15 @@ def counting(inputs: Any) -> list[int]:
     ]
 
 
+def constant(*domains: Any) -> list[int]:
+    """Places of vectors that hold one value, the same in all domains."""
+    arrays = [np.asarray(domain) for domain in domains]
+    first = arrays[0][:1]
+    if len({array.shape[1:] for array in arrays}) > 1 or any(array.dtype.kind not in "iufb" for array in arrays):
+        return []
+    return np.flatnonzero(np.all([(array == first).all(0) for array in arrays], axis=0)).tolist()
+
+
 def varying_in_one(source: Any, target: Any) -> list[int]:
     """Places of vectors that hold one value in the source and another in the target."""
     ours, theirs = np.asarray(source), np.asarray(target)

@@ -22,6 +22,8 @@ ENOUGH = 20
 """Rows from which on it is no accident that a column counts them, or that no value comes twice."""
 MOST_CATEGORIES = 50
 """The most frequent categories that become inputs of their own."""
+LONGEST = 1000
+"""Characters of a category; a longer one is a text."""
 LARGEST = 1e18
 """Numbers beyond it have no square in 32 bits, so that no deviation can be computed of them."""
 
@@ -145,6 +147,8 @@ def _judged(name: str, cells: Cells, where: str, chosen: bool) -> tuple[Column |
 def _category(name: str, present: Cells, chosen: bool) -> tuple[Column | None, str]:
     """A column of words as inputs 0 or 1, if its values come again."""
     words = [str(cell).strip() for cell in present]
+    if not chosen and any(len(word) > LONGEST for word in words):
+        return None, f"holds texts and is left out; to learn from them, name it with text={name}"
     frequency: dict[str, int] = {}
     for word in words:
         frequency[word] = frequency.get(word, 0) + 1

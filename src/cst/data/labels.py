@@ -13,6 +13,8 @@ from cst.data.values import is_gap
 
 UNKNOWN = -1
 """In the place of a label that is not known."""
+LONGEST = 1000
+"""Characters of a label; a longer one is a text."""
 AS_TEXT = ("nan", "NaN", "<NA>", "NaT")
 """What a missing value becomes as text."""
 MOST_FRACTIONS = 20
@@ -28,6 +30,12 @@ def encode_labels(labels: Any) -> tuple[Tensor, tuple[Any, ...]]:
     (tensor([0, 1, 0]), ('cat', 'dog'))
     """
     values = label_array(labels, "source")
+    if values.dtype.kind == "U" and values.dtype.itemsize > 4 * LONGEST:
+        row = next(place for place, label in enumerate(values) if len(label) > LONGEST)
+        raise ValueError(
+            f"The source label of sample {row}, '{values[row][:40]}...', has {len(values[row]):,} characters: give "
+            "names of classes, not texts."
+        )
     classes, encoded = np.unique(values, return_inverse=True)
     if len(classes) < 2:
         only = f" ('{classes[0]}')" if len(classes) else ""

@@ -300,6 +300,7 @@ class Run:
             return None
         with reading(self.result_file):
             result: dict[str, Any] = json.loads(self.result_file.read_text(encoding="utf-8"))
+            _check_shape(result)
             return result
 
 
@@ -321,3 +322,11 @@ def _of_this_version(file: Path, state: dict[str, Any]) -> dict[str, Any]:
     if set(state) == set(EARLIER):
         return {**state, "behind": state["epochs"], "within": None, "attributes": {}}
     return state
+
+
+def _check_shape(result: dict[str, Any]) -> None:
+    """Fail where a part is missing that commands print."""
+    for sign in (result.get("verdict") or {}).get("evidence", {}).values():
+        _ = sign["label"], sign["before"], sign["after"]
+    if selected := result.get("selected"):
+        _ = selected["by"], selected["epoch"], selected["last"]

@@ -264,8 +264,8 @@ class Arrays(Kind):
         return unexplained < MOST_UNEXPLAINED
 
     def remarks(self, source: Domain, target: Domain) -> tuple[str, ...]:
-        """Of vectors without names: places that only count the samples, or that vary in one domain only."""
-        from cst.data.arrays import counting, varying_in_one
+        """Of vectors without names: places that only count the samples, that vary in one domain only, or in none."""
+        from cst.data.arrays import constant, counting, varying_in_one
 
         if source.columns or not all(getattr(d.items, "ndim", 0) == 2 for d in (source, target)):
             return ()
@@ -277,6 +277,11 @@ class Arrays(Kind):
             sentences.append(
                 f"{len(places)} places of the inputs hold one value in the source and others in the target, "
                 f"{places[0]} first: nothing can be learned of them."
+            )
+        if places := constant(source.items, target.items):
+            sentences.append(
+                f"{len(places)} places of the inputs hold one value in both domains, {places[0]} first: nothing can be "
+                "learned of them."
             )
         return tuple(sentences)
 

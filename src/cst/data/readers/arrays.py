@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,10 @@ from cst.data.domain import Reading
 from cst.data.readers import ARRAYS
 
 ALONE = ""
-LARGE = 2**28
+MAPPED = 2**28
 """Bytes from which on the array of an .npy stays in its file, and is read as it is needed."""
+LARGE, PACKED = 2**30, 100
+"""Bytes of an array, and how often smaller it may lie in a file: more is a file that is made to fill the memory."""
 INPUTS, LABELS = ("x", "X", "inputs", "data", "images"), ("y", "labels", "label", "targets")
 
 
@@ -34,23 +38,51 @@ def load_arrays(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ValueError(f"There is no input file at {path}.")
     try:
-        mapped: Any = "r" if path.suffix == ".npy" and path.stat().st_size > LARGE else None
-        content = np.load(path, mmap_mode=mapped, allow_pickle=False)
-        if isinstance(content, np.ndarray):
-            return {ALONE: content}
-        return {name: _unless_objects(content, name) for name in content.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile):
+        _refuse_bomb(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers that an old NumPy wrote, or nobody
+            mapped: Any = "r" if path.suffix == ".npy" and path.stat().st_size > MAPPED else None
+            content = np.load(path, mmap_mode=mapped, allow_pickle=False)
+            if isinstance(content, np.ndarray):
+                return {ALONE: _whole(content)}
+            with content:
+                return {name: _unless_objects(content, name) for name in content.files}
+    except MemoryError:
+        raise ValueError(
+            f"{path} holds more numbers than fit into memory, or says so: write a smaller one, or write it anew."
+        ) from None
+    except Exception:  # of a damaged file NumPy and zipfile say this and that
         raise ValueError(f"{path} is not a NumPy array of numbers: write one with numpy.save or numpy.savez.") from None
+
+
+def _refuse_bomb(path: Path) -> None:
+    """A few kilobytes of zeros, packed, can stand for as much as there is memory."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as members:
+        if any(m.file_size > max(LARGE, PACKED * m.compress_size) for m in members.infolist()):
+            raise MemoryError
 
 
 def _unless_objects(content: Any, name: str) -> Any:
     """An array of an .npz; None for one of Python's objects, which only its author should unpickle."""
     try:
-        return content[name]
+        return _whole(content[name])
     except ValueError as error:
         if "Object arrays" in str(error):
             return None
         raise
+
+
+def _whole(array: Any) -> Any:
+    """An array; not other bytes among the members of an archive, nor text of characters that there are not."""
+    if not isinstance(array, np.ndarray):
+        raise ValueError("no array")
+    if array.dtype.kind == "U" and array.size:
+        points = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
+        if points.max(initial=0) > sys.maxunicode:
+            raise ValueError("no text")
+    return array
 
 
 def load_labels(path: Path) -> Any:

@@ -180,7 +180,7 @@ def _json_lines(path: Path) -> Columns:
             continue
         try:
             row = json.loads(line)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # also of numbers with thousands of digits
             row = None
         if not isinstance(row, dict):
             raise ValueError(f"{path}, line {number}: not a JSON object; give one object a line.")
