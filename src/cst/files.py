@@ -97,7 +97,7 @@ def room(path: Path, aside: Path | None = None) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # torch and safetensors have errors of their own for it
-        refused = error if isinstance(error, OSError) else aside and _refused(aside)
+        refused = error if isinstance(error, OSError) else _refused(aside) if aside else None
         if refused is None or refused.errno not in FULL:
             raise
         reason = f"{FULL[refused.errno]}; what was there before is kept"

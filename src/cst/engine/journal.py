@@ -41,7 +41,7 @@ class Journal:
             if header != self.work:
                 self.is_of_another = header is not None
                 self._lines.truncate(0)
-                self._write(self.work)
+                self.append(self.work)
                 self._start = self._lines.tell()
             try:
                 yield self
