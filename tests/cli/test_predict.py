@@ -166,6 +166,29 @@ def test_strict_stops_at_a_picture_that_cannot_be_read_and_goes_on_once_it_is_me
     assert f"{2 * PART} of 450 were predicted before" in err
 
 
+def test_strict_does_not_keep_what_an_earlier_attempt_left_out(pictures, tmp_path, cst, monkeypatch):
+    out = tmp_path / "p.csv"
+    with monkeypatch.context() as patch:
+        stopped_after(3, patch)
+        assert cst(*words(pictures, pictures / "many", out))[0] == 130
+    code, _, err = cst(*words(pictures, pictures / "many", out), "--strict")
+    assert code == 2
+    assert f"{2 * PART} of 451 were predicted before" in err
+    assert "broken.png cannot be read as an image" in err
+
+
+def test_parts_of_a_table_are_told_apart_by_what_is_read_of_them(tmp_path):
+    from cst.data.domain import Domain
+    from cst.data.stream import Stream
+
+    table = write_csv(tmp_path / "t.csv", [["title", "review"], ["a", "b"], ["c", "d"]])
+    signs = set()
+    for items in (["a", "c"], ["b", "d"], np.zeros((2, 3)), np.ones((2, 3))):
+        stream = Stream.of(Domain("text", items, ["0", "1"]), table)
+        signs |= {stream.sign(part) for part in stream.parts(1)}
+    assert len(signs) == 8
+
+
 def test_nothing_readable_is_a_mistake_that_leaves_nothing(pictures, tmp_path, mistake):
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "a.png").write_bytes(b"?")

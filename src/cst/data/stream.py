@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cst.data.domain import Domain
 from cst.data.readers.folders import CLUTTER, FileType, each_visible, no_files, of_other_types
@@ -47,7 +49,7 @@ class Stream:
         return cls(
             len(domain),
             parts,
-            sign=lambda part: f"{part.names[0]} {len(part)} {whole}",
+            sign=lambda part: f"{part.names[0]} {len(part)} {whole} {_content(part.items)}",
             carried=tuple(domain.carried),
             left_out=domain.left_out,
             fault=domain.fault or cls.fault,
@@ -87,6 +89,13 @@ class Stream:
             return "\n".join(f"{name} {_stamp(file)}" for name, file in zip(part.names, part.items, strict=True))
 
         return cls(total, parts, sign, notes=of_other_types(folder, type, others, first))
+
+
+def _content(items: Any) -> str:
+    """What numbers and texts in memory are; files have stamps."""
+    if hasattr(items, "tobytes"):
+        return hashlib.sha256(items.tobytes()).hexdigest()
+    return "\n".join(items) if len(items) and isinstance(items[0], str) else ""
 
 
 def _stamp(file: Path) -> str:

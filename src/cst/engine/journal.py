@@ -63,7 +63,7 @@ class Journal:
             return
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Every entry that is whole, from the first; a caller that stops reading can :meth:`forget_from` there."""
+        """Every entry that is whole, from the first; a caller that stops reading can :meth:`forget_last`."""
         place = self._start
         while True:
             self._lines.seek(place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -67,7 +68,7 @@ class Summary:
 
 
 def predict_to(
-    out: Path, adapted: Adapted, stream: Stream, strict: bool = False, tell: Callable[[str], None] = print
+    out: Path, adapted: Adapted, stream: Stream, strict: bool = False, tell: Callable[[str], None] = warnings.warn
 ) -> Summary:
     """Write the predictions for a stream as a table: name, carried columns, prediction, probability, margin.
 
@@ -87,7 +88,7 @@ def predict_to(
         if journal.is_of_another:
             tell(f"{out} was begun with another model or other columns: it begins anew.")
         summary = Summary([0] * len(adapted.classes))
-        rest = _after_kept(stream.parts(EVALUATION_BATCH), stream.sign, journal, summary)
+        rest = _after_kept(stream, journal, summary, strict)
         if summary.kept:
             tell(f"{summary.kept:,} of {stream.total:,} were predicted before an interruption and are kept.")
         entries = told("predicting", _entries(adapted, rest, stream, strict), stream.total - summary.kept, _size)
@@ -126,13 +127,13 @@ def digest(adapted: Adapted) -> str:
     return state.hexdigest()
 
 
-def _after_kept(
-    parts: Iterator[Domain], sign: Callable[[Domain], str], journal: Journal, summary: Summary
-) -> Iterator[Domain]:
+def _after_kept(stream: Stream, journal: Journal, summary: Summary, strict: bool) -> Iterator[Domain]:
     """The parts that are not in the journal yet; from one on that has changed since, none is."""
+    parts = stream.parts(EVALUATION_BATCH)
     for entry in journal.entries():
         part = next(parts, None)
-        if part is None or entry.get("sign") != _short(sign(part)):
+        refused = strict and entry["unreadable"]
+        if part is None or refused or entry["sign"] != _short(stream.sign(part)):
             journal.forget_last()
             return chain([] if part is None else [part], parts)
         summary.add(entry)

@@ -212,7 +212,7 @@ class WandB(Tracker):
         import wandb
 
         mode: Any = os.environ.get("WANDB_MODE", "offline")
-        self.there: Any = wandb.init(
+        self.session: Any = wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
             name=self.run.folder.name,
             id=self.known_as,
@@ -223,19 +223,19 @@ class WandB(Tracker):
             reinit="create_new",
             settings=wandb.Settings(console="off", silent=True, disable_git=True, disable_code=True),
         )
-        self.remember(str(self.there.id))
+        self.remember(str(self.session.id))
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
         """One row of its history."""
-        self.there.log(dict(numbers), step=step)
+        self.session.log(dict(numbers), step=step)
 
     def conclude(self, numbers: Mapping[str, float], verdict: str) -> None:
         """The summary of the run."""
-        self.there.summary.update({**numbers, "verdict": verdict})
+        self.session.summary.update({**numbers, "verdict": verdict})
 
     def close(self) -> None:
         """Say how it ended."""
-        self.there.finish(exit_code=0 if self.finished else 1)
+        self.session.finish(exit_code=0 if self.finished else 1)
 
 
 KINDS: dict[str, type[Tracker]] = {kind.name: kind for kind in (TensorBoard, MLflow, WandB)}
