@@ -231,5 +231,5 @@ def test_a_notebook_has_a_bar_only_where_it_can_be_drawn(installed, monkeypatch)
 
     monkeypatch.setitem(sys.modules, "IPython", sys)
     monkeypatch.setattr(Console, "__init__", lambda self: setattr(self, "is_jupyter", True))
-    monkeypatch.setattr(progress, "find_spec", lambda name: installed and object())
+    monkeypatch.setattr(progress, "find_spec", lambda name: object() if installed else None)
     assert progress.is_live() is installed
