@@ -87,5 +87,6 @@ def pages_of(book):
     from nbconvert import MarkdownExporter
 
     text, resources = MarkdownExporter().from_filename(str(book), {"output_files_dir": f"{book.stem}_files"})
-    yield f"{book.stem}.md", text
+    text = re.sub(r"<style scoped>.*?</style>\n", "", text, flags=re.DOTALL)  # data frames look like other tables
+    yield f"{book.stem}.md", text.replace(' border="1" class="dataframe"', "")
     yield from resources["outputs"].items()

