@@ -72,7 +72,7 @@ def test_leaving_one_domain_out(packed):
     domain = np.concatenate([abs(domain), -abs(domain)])  # either domain is a source once and the target once
     rows, labels = np.concatenate([rows, rows]), np.concatenate([labels, labels])
     found = cross_validate(
-        CSTClassifier(**SHORT),
+        skada.make_da_pipeline(CSTClassifier(**SHORT)),
         rows,
         np.where(domain < 0, -1, labels),
         cv=LeaveOneDomainOut(max_n_splits=2, random_state=0),
