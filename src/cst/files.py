@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -106,6 +107,8 @@ def room(path: Path, aside: Path | None = None) -> Iterator[None]:
 
 def _refused(aside: Path) -> OSError | None:
     """What the system says to more of a file that could not be written to its end."""
+    if shutil.disk_usage(aside.parent).free < LEAST_ROOM:
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     try:
         with aside.open("ab") as file:
             file.write(bytes(LEAST_ROOM))
