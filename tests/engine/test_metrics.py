@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 
 import cst as package
 from cst.engine.metrics import METRICS, Metric, metric
@@ -130,3 +131,29 @@ def test_what_stands_under_oracle_is_shown_as_such(cst, tmp_path):
         assert len(lines[name]) == 1
         assert "oracle" not in lines[name][0]
     assert "(oracle)" in err
+
+
+def test_the_target_head_of_many_is_that_of_all():
+    """Sums over blocks stand for the features, on both sides of N = d."""
+    from types import SimpleNamespace
+
+    from cst.engine.evaluation import EVALUATION_BATCH
+    from cst.engine.metrics import target_head_error, target_head_error_of_many
+
+    torch.manual_seed(0)
+    for width in (5, 600):
+        source, target = torch.randn(300, width), torch.randn(500, width) + 0.2
+        labels, pseudo = (features[:, :3].argmax(1) for features in (source, target))
+
+        def view(features):
+            def split(values):
+                return torch.split(values, EVALUATION_BATCH)
+
+            return SimpleNamespace(blocks=lambda: split(features), split=split)
+
+        evaluation = SimpleNamespace(
+            source=view(source), target=view(target), source_labels=labels, pseudo_labels=pseudo, num_classes=3
+        )
+        whole = target_head_error(source, labels, target, pseudo, 3)
+        assert target_head_error_of_many(evaluation) == pytest.approx(whole, abs=0.01)
+        assert whole < 0.5

@@ -37,7 +37,9 @@ def test_solves_do_not_follow_autocast(features, samples):
 @pytest.mark.parametrize("method", CATALOGUE)
 def test_every_method_trains_in_mixed_precision(method):
     kept = work.taught(method, work.network(), precision="bf16-mixed", steps_per_epoch=1)
-    assert all(value.dtype == torch.float32 and bool(value.isfinite().all()) for value in kept["weights"].values())
+    for value in kept["weights"].values():
+        assert not value.is_floating_point() or value.dtype == torch.float32
+        assert bool(value.isfinite().all())
 
 
 def test_gradients_are_clipped_by_the_norm_of_all_weights():

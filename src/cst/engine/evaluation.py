@@ -53,6 +53,19 @@ class DomainView:
         with evaluating(self.model):
             return torch.cat([self.model.classify(block, self.domain).float().cpu() for block in blocks])
 
+    def blocks(self) -> Iterator[Tensor]:
+        """The features [n, d], of so many samples at a time, which are not kept."""
+        if "features" in self.__dict__:
+            yield from self.split(self.features)
+            return
+        with evaluating(self.model):
+            for features in self._features():
+                yield features.float().cpu()
+
+    def split(self, values: Tensor) -> tuple[Tensor, ...]:
+        """Values of all samples, in the same blocks."""
+        return torch.split(values, EVALUATION_BATCH)
+
     @property
     def _dtype(self) -> torch.dtype:
         return next(self.model.parameters()).dtype

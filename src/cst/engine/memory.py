@@ -11,11 +11,6 @@ from cst.functional import pseudo_labels
 from cst.terms.contract import Step
 
 
-def _precise(features: Tensor) -> Tensor:
-    """In float32 at least: what is solved on them is."""
-    return features.to(torch.promote_types(features.dtype, torch.float32))
-
-
 class Memory:
     """The features of the last ``samples`` samples of each domain, with labels and pseudo-labels."""
 
@@ -31,7 +26,7 @@ class Memory:
 
         Where no term has read the target, its pass is made here, and feeds the target's batch-norm statistics.
         """
-        source, target = (_precise(view.features.detach()) for view in (step.source, step.target))
+        source, target = step.source.features.detach(), step.target.features.detach()
         labels = pseudo_labels(step.target.logits)
         self.batches.append((source, step.labels, target, labels))
         _ = step.source.logits  # a head with batch norm needs the source's statistics, whoever reads them

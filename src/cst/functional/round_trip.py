@@ -48,14 +48,20 @@ def ridge_head(features: Tensor, targets: Tensor, l2: float) -> Tensor:
 
 def _ridge_dual(z: Tensor, y: Tensor, l2: float) -> Tensor:
     gram = z @ z.mT
-    return z.mT @ _solve_shifted(gram, y, l2)
+    return z.mT @ solve_shifted(gram, y, l2)
 
 
 def _ridge_primal(z: Tensor, y: Tensor, l2: float) -> Tensor:
-    return _solve_shifted(z.mT @ z, z.mT @ y, l2)
+    return solve_shifted(z.mT @ z, z.mT @ y, l2)
 
 
-def _solve_shifted(matrix: Tensor, right: Tensor, l2: float) -> Tensor:
+def solve_shifted(matrix: Tensor, right: Tensor, l2: float) -> Tensor:
+    """``(M + l2 I)^-1 R`` of a matrix M [d, d] without negative eigenvalues, by Cholesky.
+
+    >>> solve_shifted(torch.eye(2), torch.eye(2), l2=1.0)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]])
+    """
     shifted = matrix + l2 * torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
     return torch.cholesky_solve(right, torch.linalg.cholesky(shifted))
 

@@ -150,7 +150,7 @@ class Model(nn.Module):
         """The same of rows that only this process has."""
         if rows.dtype == torch.float32 and next(self.head.parameters()).dtype == torch.float64:
             rows = rows.double()
-        return self.through(nn.Sequential(self.prepare, self.backbone), rows, domain, track)
+        return _precise(self.through(nn.Sequential(self.prepare, self.backbone), rows, domain, track))
 
     def continuous(self, inputs: Tensor) -> Tensor:
         """The inputs as real numbers, to which a perturbation can be added: tokens become their word vectors."""
@@ -163,7 +163,7 @@ class Model(nn.Module):
 
     def classify(self, features: Tensor, domain: str = "target", track: bool = True) -> Tensor:
         """``g_theta_s``: features [N, d] -> logits [N, K]."""
-        return self.through(self.head, features, domain, track)
+        return _precise(self.through(self.head, features, domain, track))
 
     def forward(self, inputs: Tensor, domain: str = "target") -> Tensor:
         """Logits [N, K]."""
@@ -193,6 +193,11 @@ class Model(nn.Module):
                 module.domain = domain
         with nullcontext() if track or not self.training else untracked(part):
             return part(inputs)  # type: ignore[no-any-return]
+
+
+def _precise(outputs: Tensor) -> Tensor:
+    """In float32 at least, whatever autocast made of them: entropies and solves follow."""
+    return outputs.to(torch.promote_types(outputs.dtype, torch.float32))
 
 
 def sliced(function: Callable[[Tensor], Tensor], network: nn.Module, rows: Tensor) -> Tensor:
