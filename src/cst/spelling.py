@@ -44,10 +44,10 @@ def printable(text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """The same for text that is one line: a line break in a name would begin another, as if somebody else spoke.
+    r"""The same for text that is one line: a line break in a name would begin another, as if somebody else spoke.
 
     >>> print(in_one_line("a.jpg\ncst: all is well"))
-    a.jpg\\ncst: all is well
+    a.jpg\ncst: all is well
     """
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
