@@ -155,5 +155,4 @@ def test_the_target_head_of_many_is_that_of_all():
             source=view(source), target=view(target), source_labels=labels, pseudo_labels=pseudo, num_classes=3
         )
         whole = target_head_error(source, labels, target, pseudo, 3)
-        assert target_head_error_of_many(evaluation) == pytest.approx(whole, abs=0.01)
-        assert whole < 0.5
+        assert target_head_error_of_many(evaluation) == pytest.approx(whole, abs=1e-6)
