@@ -130,7 +130,8 @@ def test_flags_in_sentences_exist():
 
     assert main
     known = {name.replace("_", "-") for name in OPTIONS} | {"help", "version"}
-    theirs = {"table", "figure", "check", "write", "gpus-per-node", "methods"}  # of benchmarks' scripts
+    theirs = {"table", "figure", "check", "write", "methods", "kills"}  # of benchmarks' scripts
+    theirs |= {"gpus-per-node", "ipc", "extra-index-url"}  # of Slurm, Docker, pip
     unknown = {
         f"{name_of(page)}: {flag}"
         for page in PAGES
