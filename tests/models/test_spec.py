@@ -97,7 +97,7 @@ def test_a_model_of_an_earlier_version_predicts_what_it_did(options, adapted, sh
     assert loaded.settings.option == {"cycle.l2": 0.5}
     assert loaded.settings.weights == "pretrained"
     loaded.save(tmp_path / "new")
-    assert json.loads((tmp_path / "new" / "model.json").read_text())["format"] == FORMAT == 6
+    assert json.loads((tmp_path / "new" / "model.json").read_text())["format"] == FORMAT == 7
     assert not (tmp_path / "new" / "model.pt").exists()
     again = cst.load(tmp_path / "new", module)
     np.testing.assert_array_equal(again.predict_proba(target), made.predict_proba(target))
