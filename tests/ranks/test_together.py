@@ -77,7 +77,7 @@ def compare(ours, theirs, within=1e-5):
     for step, (one, other) in enumerate(zip(ours["gradients"], theirs["gradients"], strict=True)):
         for a, b in zip(one, other, strict=True):
             torch.testing.assert_close(b, a, atol=within, rtol=0, msg=lambda text, step=step: f"step {step}: {text}")
-    assert all(max(float(part.abs().max()) for part in step) > 1000 * within for step in ours["gradients"][: work.KEPT])
+    assert max(float(part.abs().max()) for step in ours["gradients"] for part in step) > 1000 * within
     for what in ("after five steps", "weights"):
         assert ours[what].keys() == theirs[what].keys()
         for name, value in ours[what].items():
