@@ -175,3 +175,14 @@ NAMES = (None, "auto", "cnn")
 def test_the_users_backbone_comes_before_the_recipes():
     chosen = [settle(Config(recipe="cst/digits", backbone=name), task("arrays"))[0].backbone for name in NAMES]
     assert chosen == ["dtn", "dtn", "cnn"]
+
+
+def test_a_run_of_format_6_goes_on_as_it_began(tmp_path):
+    """What came later, slices and a bound of the gradient, is as it was then."""
+    settings, _ = settle(Config(), task("arrays"))
+    settings.save(tmp_path / "config.yaml")
+    lines = (tmp_path / "config.yaml").read_text().splitlines()
+    earlier = [line for line in lines if not line.startswith(("accumulate", "clip_gradient"))]
+    assert len(earlier) == len(lines) - 2
+    (tmp_path / "config.yaml").write_text("\n".join(earlier).replace("format: 7", "format: 6"))
+    assert Settings.load(tmp_path / "config.yaml") == settings

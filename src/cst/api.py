@@ -70,7 +70,8 @@ def adapt(
         callbacks: who is told of steps and epochs; see :class:`cst.Callback`.
         progress: a bar on standard error, or lines where that is no terminal; if not given, a bar on a terminal and in
             a notebook.
-        **options: any other field of :class:`cst.Config`, such as ``lr``, ``batch_size``, ``out``.
+        **options: any other field of :class:`cst.Config`, such as ``lr``, ``batch_size``, ``out``, or ``devices`` for
+            several processes that train one model together.
 
     Returns:
         The adapted model.

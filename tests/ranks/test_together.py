@@ -20,6 +20,8 @@ from cst.ranks import group
 from cst.ranks.group import Lost
 
 HANDFUL = ("cst+sam", "mcd", "vat+entropy", "mixmatch", "cst-official")
+TWO = ("mcd", "cst-official")
+"""With several backward passes, and with a perturbation of the weights."""
 SIMPLE = {"epochs": 4, "steps_per_epoch": 3, "batch_size": 16, "device": "cpu", "warmup_epochs": 0}
 
 
@@ -62,7 +64,7 @@ def pictures(tmp_path_factory):
 @pytest.fixture(scope="module")
 def three(heard, pictures):
     sentences, hearing = heard
-    job = partial(work.several, pictures, HANDFUL)
+    job = partial(work.several, pictures, HANDFUL, TWO)
     return Launch(3, [hearing], sentences.append).run(partial(work.in_one_group, job))
 
 
@@ -75,7 +77,7 @@ def compare(ours, theirs, within=1e-5):
     for step, (one, other) in enumerate(zip(ours["gradients"], theirs["gradients"], strict=True)):
         for a, b in zip(one, other, strict=True):
             torch.testing.assert_close(b, a, atol=within, rtol=0, msg=lambda text, step=step: f"step {step}: {text}")
-    assert any(float(part.abs().max()) > 1e-3 for part in ours["gradients"][-1])
+    assert max(float(part.abs().max()) for step in ours["gradients"] for part in step) > 1000 * within
     for what in ("after five steps", "weights"):
         assert ours[what].keys() == theirs[what].keys()
         for name, value in ours[what].items():
@@ -94,12 +96,12 @@ def test_three_processes_with_uneven_shares_do_so_too(method, alone, three):
     compare(alone[method], three["methods"][method])
 
 
-@pytest.mark.parametrize("method", HANDFUL)
+@pytest.mark.parametrize("method", TWO)
 def test_batch_norm_goes_by_the_whole_batch(method, three):
     compare(work.every_method((method,), norm=True)[method], three["with batch norm"][method])
 
 
-@pytest.mark.parametrize("method", HANDFUL)
+@pytest.mark.parametrize("method", TWO)
 def test_slices_of_a_batch_take_the_step_of_the_batch(method, alone, three):
     """In several processes, and in one."""
     compare(alone[method], three["in slices"][method])
@@ -156,13 +158,6 @@ def test_a_process_that_is_killed_ends_all_and_the_run_goes_on_with_another_numb
     assert len(resumed.history) == 4
     for name, value in whole.model.state_dict().items():
         torch.testing.assert_close(resumed.model.state_dict()[name], value, atol=1e-5, rtol=0)
-
-
-def test_a_process_that_raises_ends_all_with_its_sentence(failing, tmp_path):
-    with pytest.raises(ValueError, match="This picture cannot be read") as raised:
-        adapt(f"{failing}(step=2)", tmp_path / "other", devices=2)
-    assert "In process 1" in raised.value.__notes__[0]
-    assert not (tmp_path / "other" / "result.json").exists()
 
 
 def test_what_cannot_be_is_refused_before_anything_starts(monkeypatch):

@@ -106,6 +106,14 @@ def every_method(methods, norm=False, callbacks=(), tell=None, **options):
     return {method: taught(method, network(norm), precision="64-true", **options) for method in methods}
 
 
+def trains_in_mixed_precision(method):
+    """Weights stay in float32, and are numbers."""
+    kept = taught(method, network(), precision="bf16-mixed", steps_per_epoch=1)
+    for value in kept["weights"].values():
+        assert not value.is_floating_point() or value.dtype == torch.float32
+        assert bool(value.isfinite().all())
+
+
 def arithmetic(callbacks=(), tell=None):
     """Gradients of weights on both sides of the gathering, of inputs, of sums; of rows in odd numbers."""
     torch.manual_seed(0)
@@ -171,15 +179,15 @@ def only_first_writes(folder, callbacks=(), tell=None):
     return rows.gathered(torch.tensor([group.number()]), group.count()).tolist()
 
 
-def several(folder, methods, callbacks, tell):
+def several(folder, methods, some, callbacks, tell):
     """All that three processes are asked, in one go: starting them takes longest."""
     return {
         "arithmetic": arithmetic(),
         "pictures": frozen_pictures(folder),
         "written": only_first_writes(folder),
         "methods": every_method(methods),
-        "with batch norm": every_method(methods, norm=True),
-        "in slices": every_method(methods, accumulate=3),
+        "with batch norm": every_method(some, norm=True),
+        "in slices": every_method(some, accumulate=3),
         "said": says(callbacks, tell),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -58,7 +59,9 @@ def own_rows(samples: Samples, positions: Tensor, seed: int | None = None) -> Te
     rows = share(len(positions)) if samples.decodes else slice(0, len(positions))
     if seed is None or rows.start == 0:
         return samples.take(positions[rows], seed)
-    return samples.take(positions[rows], seed, rows.start)  # type: ignore[call-arg]
+    if "before" not in inspect.signature(samples.take).parameters:  # of another package: all are drawn
+        return samples.take(positions, seed)[rows]
+    return samples.take(positions[rows], seed, before=rows.start)  # type: ignore[call-arg]
 
 
 def scaled(inputs: Tensor) -> Tensor:
@@ -119,7 +122,7 @@ class SomeSamples:
     def take(self, indices: Tensor, seed: int | None = None, before: int = 0) -> Tensor:
         """Take from the whole."""
         if before:
-            return self.whole.take(self.positions[indices], seed, before)  # type: ignore[call-arg]
+            return self.whole.take(self.positions[indices], seed, before=before)  # type: ignore[call-arg]
         return self.whole.take(self.positions[indices], seed)
 
     def contents(self) -> Iterator[bytes]:

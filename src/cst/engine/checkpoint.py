@@ -19,7 +19,7 @@ from cst.engine.run import Run
 from cst.engine.setup import Training
 from cst.engine.stopping import Stopping
 from cst.engine.warm_start import WarmStart
-from cst.ranks.group import from_first
+from cst.ranks.rows import anyone
 
 OF_MODULES = frozenset(vars(nn.Module()))
 """Attributes that every module has; what is in them is part of its state already."""
@@ -119,8 +119,8 @@ class Checkpoints:
 
     @property
     def _is_asked_to_stop(self) -> bool:
-        """Whether the first of the processes was: all of them keep the state, or none."""
-        return from_first(lambda: self.stopping.asked is not None)
+        """Whether any of the processes was: all of them keep the state, or none."""
+        return anyone(self.stopping.asked is not None)
 
     @property
     def _device(self) -> torch.device:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -39,7 +39,7 @@ class DomainView:
     def features(self) -> Tensor:
         """``h_phi(x)`` [N, d]."""
         with evaluating(self.model):
-            return torch.cat([features.float().cpu() for features in self._features()])
+            return self._stacked(self._features())
 
     @cached_property
     def logits(self) -> Tensor:
@@ -51,7 +51,17 @@ class DomainView:
         else:
             blocks = self._features()
         with evaluating(self.model):
-            return torch.cat([self.model.classify(block, self.domain).float().cpu() for block in blocks])
+            return self._stacked(self.model.classify(block, self.domain) for block in blocks)
+
+    def _stacked(self, blocks: Iterable[Tensor]) -> Tensor:
+        """All blocks in one tensor; a list of a million small ones would keep memory from being used again."""
+        whole, start = torch.empty(0), 0
+        for block in blocks:
+            if not start:
+                whole = torch.empty(len(self.samples), *block.shape[1:])
+            whole[start : start + len(block)] = block
+            start += len(block)
+        return whole
 
     def blocks(self) -> Iterator[Tensor]:
         """The features [n, d], of so many samples at a time, which are not kept."""
