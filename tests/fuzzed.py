@@ -304,7 +304,7 @@ def _publishers(folder):
 
 
 def _settings(folder):
-    from cst.bench.suite import find_suite
+    from cst.bench.suite_file import find_suite
     from cst.config.options import load_config
     from cst.grammar import adjusted, parse_method
 
@@ -363,8 +363,8 @@ def _looked_into(place, table, training):
     from cst.analysis.subject import Subject
     from cst.bench.rows import rows_below
     from cst.cli.verdict import print_evidence, print_selection, print_verdict
-    from cst.engine import checkpoint
     from cst.engine.adapted import load
+    from cst.engine.checkpoint import Checkpoints
     from cst.engine.run import Run
 
     errors = []
@@ -394,7 +394,7 @@ def _looked_into(place, table, training):
         records = run.metrics_file.read_bytes()
         try:
             run._check_same(training.settings)
-            checkpoint.restore(run, training)
+            Checkpoints(run, training).restore()
         finally:
             run.metrics_file.write_bytes(records)
 

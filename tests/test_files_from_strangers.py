@@ -153,7 +153,7 @@ SHORT = ["--epochs", "1", "--steps-per-epoch", "2"]
         (["--lr", "1e308"], 2, "--lr must be at most 1e+30, got 1e+308"),
         (["--weight-decay", "1e308"], 2, "--weight-decay must be at most 1e+30"),
         (["--weight", "cycle=" + 400 * "9"], 2, "cycle must be at most 1e+30, got 999"),
-        (["--option", "cycle.l2=" + 900 * "["], 2, "is not a setting: write name=value with a plain value"),
+        (["--option", "cycle.l2=" + 900 * "["], 2, "is not a setting: write NAME=VALUE with a plain value"),
         (["--method", "+".join(1700 * ["cycle"])], 2, "The method has 10,199 characters, more than 2,000"),
         (["--method", "cycle+entropy+cycle"], 2, "has 'cycle' twice: name it once"),
         (["--backbone", 100_000 * "x"], 2, "xxx...': Known backbones"),

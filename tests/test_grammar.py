@@ -77,7 +77,7 @@ def test_weights_and_options_from_outside():
         ("cycle++tsallis", "not a sum of terms"),
         ("", "not a sum of terms"),
         ("tsallis(alpha=1.5", "not a sum of terms"),
-        ("tsallis(alpha)", "write name=value"),
+        ("tsallis(alpha)", "write NAME=VALUE"),
     ],
 )
 def test_mistakes_get_one_sentence(text, sentence):

@@ -176,12 +176,12 @@ def parse_setting(text: str, where: str) -> tuple[str, Any]:
     """
     key, equals, value = (piece.strip() for piece in text.partition("="))
     if not (key and equals and value):
-        raise ValueError(f"'{text.strip()}' of {where} is not a setting: write name=value.")
+        raise ValueError(f"'{text.strip()}' of {where} is not a setting: write NAME=VALUE.")
     try:
         parsed = load_yaml(value)
     except ValueError:
         raise ValueError(
-            f"'{text.strip()}' of {where} is not a setting: write name=value with a plain value."
+            f"'{text.strip()}' of {where} is not a setting: write NAME=VALUE with a plain value."
         ) from None
     if isinstance(parsed, str):  # YAML 1.1 reads 1e-3 as text
         try:
